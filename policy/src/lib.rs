@@ -1,0 +1,16 @@
+//! What a mode and a profile grant on a workspace, and what is promised about it.
+//!
+//! Pure: no I/O, clock, environment, threads or randomness. Facts about the host (which folders
+//! exist, where the home is) come in as arguments; what goes out is a [`Confinement`]: absolute,
+//! host-independent, hashed, and logged first in every run. Nothing the model or the repository
+//! says reaches this crate.
+//!
+//! Start with [`confinement::Confinement`], then [`guarantee`].
+
+pub mod confinement;
+pub mod guarantee;
+pub mod mode;
+
+pub use confinement::Confinement;
+pub use guarantee::{Guarantee, GuaranteeReport, State};
+pub use mode::Mode;

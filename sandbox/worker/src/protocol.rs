@@ -1,0 +1,121 @@
+//! What the supervisor asks of a worker and what it answers.
+
+use serde::{Deserialize, Serialize};
+
+/// A line range the model has seen, 1-based and inclusive.
+pub type Seen = (u64, u64);
+
+/// What the model is known to have seen of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Observation {
+    /// As the worker resolved it (`FileFact::path`).
+    pub path: String,
+    pub sha256: String,
+    pub seen: Vec<Seen>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Request {
+    /// `offset` is a 1-based line. `lines_max` lines at most; `line_chars_max` characters of each;
+    /// `bytes_max` in all.
+    Read { path: String, offset: u64, lines_max: u64, line_chars_max: u64, bytes_max: u64 },
+    /// The content follows as raw frames of `bytes` in all. A file that exists is replaced only
+    /// when an observation of its present content covers all of it.
+    Write { path: String, bytes: u64, observations: Vec<Observation> },
+    /// `old` and `new` follow as raw frames of `old_bytes` and `new_bytes`. The match must be
+    /// unique and lie in lines the model saw at the file's present content.
+    Edit { path: String, old_bytes: u64, new_bytes: u64, observations: Vec<Observation> },
+    Glob { pattern: String, path: String, entries_max: u64 },
+    Grep { pattern: String, path: String, matches_max: u64, line_chars_max: u64 },
+    /// A bounded list of files with size, mtime and inode, for `workspace/changed`.
+    Manifest { roots: Vec<String>, entries_max: u64 },
+    /// Attempts that must fail, from inside: the canary of the guarantee report.
+    Canary { outside: Vec<String>, home: Option<String> },
+}
+
+/// A file the answer speaks of, and how much of it the model will have seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileFact {
+    pub path: String,
+    /// Of the whole file's bytes after the operation.
+    pub sha256: String,
+    pub bytes: u64,
+    pub lines: u64,
+    pub seen: Vec<Seen>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Response {
+    /// Text follows as raw frames of `bytes`. `more` says lines remain after the window.
+    Read { file: FileFact, first: u64, last: u64, more: bool, cut_lines: u64, lossy: bool, bytes: u64 },
+    Written { file: FileFact, created: bool, before_sha256: Option<String> },
+    /// `at` is the first changed line.
+    Edited { file: FileFact, before_sha256: String, at: u64 },
+    /// Paths, one a line, follow as raw frames of `bytes`.
+    Glob { count: u64, cut: bool, bytes: u64 },
+    /// `path:line:text`, one a line, follow as raw frames of `bytes`.
+    Grep { count: u64, cut: bool, files: u64, bytes: u64 },
+    /// JSON lines of `ManifestEntry` follow as raw frames of `bytes`.
+    Manifest { entries: u64, cut: bool, bytes: u64 },
+    Canary { findings: Vec<Finding> },
+    Error { error: ToolError },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ManifestEntry {
+    pub path: String,
+    pub bytes: u64,
+    pub mtime_ns: i128,
+    pub ino: u64,
+    pub mode: u32,
+}
+
+/// One canary attempt and what the kernel said (`errno` 0: it succeeded).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Finding {
+    pub attempt: String,
+    pub errno: i32,
+}
+
+/// Closed list of what can go wrong in a file tool. Everything reaches the model as a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ErrorCode {
+    NotFound,
+    NotAFile,
+    NotADirectory,
+    /// The kernel refused it (EACCES, EPERM, EROFS, EXDEV …): a denial.
+    Denied,
+    /// write or edit of a file the model has not read.
+    NotRead,
+    /// It was read, but has other content now.
+    Stale,
+    /// The part that would change was not shown to the model.
+    NotSeen,
+    NoMatch,
+    ManyMatches,
+    NotText,
+    TooLarge,
+    BadPattern,
+    BadRequest,
+    Io,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolError {
+    pub code: ErrorCode,
+    pub op: String,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub errno: Option<i32>,
+    /// One sentence for the model: what, and what to do instead.
+    pub text: String,
+}
