@@ -21,25 +21,52 @@ pub struct Identity {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "kebab-case")]
 pub enum MountOp {
-    /// Clone a tree before anything is made read-only; later steps place it by `id`.
-    Grab { id: u32, path: PathBuf, dev: u64, ino: u64 },
+    /// Clone a tree, with what is mounted below it, before anything is made read-only; later steps
+    /// place it by `id`. Opened without following a symlink; another device or inode is a failure.
+    Grab {
+        id: u32,
+        path: PathBuf,
+        dev: u64,
+        ino: u64,
+    },
     /// The whole tree below `/`: read-only, nosuid.
     Seal,
-    /// Put a grabbed tree on `path`: read-write or read-only, always nosuid and nodev.
-    Place { id: u32, path: PathBuf, writable: bool },
-    /// A private, empty tmpfs.
-    Private { path: PathBuf, bytes: u64, inodes: u64, mode: u32, writable: bool },
+    /// Put a grabbed tree on `path`: read-write or read-only, always nosuid and nodev. `writable`
+    /// speaks of the tree's own mount; what is mounted below it becomes read-only. In a private
+    /// area a missing last component of `path` is made: a directory or an empty file, as the tree.
+    Place {
+        id: u32,
+        path: PathBuf,
+        writable: bool,
+    },
+    /// A private, empty tmpfs, alive as long as the broker.
+    Private {
+        path: PathBuf,
+        bytes: u64,
+        inodes: u64,
+        mode: u32,
+        writable: bool,
+    },
     /// A minimal /dev: null, zero, full, random, urandom, tty, pts, ptmx, shm, fd links.
     Dev,
     /// An empty readable inode over a file or directory, watched for opens.
     Mask { path: PathBuf, directory: bool },
-    /// A synthetic file (passwd, group) with these bytes over `path`.
+    /// A synthetic file (passwd, group) with these bytes over `path`, read-only. In a private area
+    /// the file is made if it is missing.
     Synthetic { path: PathBuf, text: String },
     /// Make a directory inside a private area (mode 0755), with its parents.
     Dir { path: PathBuf },
+    /// Bind a directory onto itself as it is, so that renaming it gives EBUSY: the way to a placed
+    /// tree cannot be moved and imitated.
+    Pin { path: PathBuf },
     /// Look for protected names below this root and pin each: every ancestor up to the root bound
     /// onto itself, the name itself read-only.
-    Protect { root: PathBuf, names: Vec<ProtectedName>, entries_max: u64, depth_max: u32 },
+    Protect {
+        root: PathBuf,
+        names: Vec<ProtectedName>,
+        entries_max: u64,
+        depth_max: u32,
+    },
 }
 
 /// A protected name: a path relative to any directory below the root, e.g. `.git/hooks`.
@@ -55,6 +82,8 @@ pub struct ProtectedName {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileGrant {
+    /// Read a directory's names, nothing else.
+    List,
     /// Read and execute.
     Read,
     /// Everything a file or directory right can give, devices aside.
@@ -84,12 +113,21 @@ pub struct ArgRule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "kebab-case")]
 pub enum ArgOp {
-    Equals { value: u64 },
-    Differs { value: u64 },
+    Equals {
+        value: u64,
+    },
+    Differs {
+        value: u64,
+    },
     /// Any of these bits set.
-    AnyBit { mask: u64 },
+    AnyBit {
+        mask: u64,
+    },
     /// `arg & mask == value`.
-    Masked { mask: u64, value: u64 },
+    Masked {
+        mask: u64,
+        value: u64,
+    },
 }
 
 /// What happens to a syscall that matches.
@@ -104,6 +142,16 @@ pub enum SyscallAction {
     Observe,
 }
 
+/// Whose filter a row is in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Audience {
+    #[default]
+    All,
+    Command,
+    Worker,
+}
+
 /// One row of the syscall list. Several rows may name one syscall; all `args` of a row must hold;
 /// `Refuse` and `Quiet` win over `Observe`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,6 +164,8 @@ pub struct SyscallRule {
     pub action: SyscallAction,
     /// The rule's name in a denial.
     pub rule: String,
+    #[serde(default)]
+    pub audience: Audience,
 }
 
 /// What one call is bounded by.

@@ -14,7 +14,11 @@ pub enum ToBroker {
     /// First frame, once.
     Plan { plan: Box<Plan> },
     /// Make a call.
-    Call { call: u64, what: What, limits: CallLimits },
+    Call {
+        call: u64,
+        what: What,
+        limits: CallLimits,
+    },
     /// End a call now.
     Kill { call: u64 },
 }
@@ -23,7 +27,11 @@ pub enum ToBroker {
 #[serde(tag = "what", rename_all = "kebab-case")]
 pub enum What {
     /// Run a program. `argv[0]` is an absolute path.
-    Command { argv: Vec<String>, env: Vec<(String, String)>, cwd: PathBuf },
+    Command {
+        argv: Vec<String>,
+        env: Vec<(String, String)>,
+        cwd: PathBuf,
+    },
     /// Run the file worker on the frame socket.
     Worker { cwd: PathBuf },
 }
