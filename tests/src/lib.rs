@@ -1,1 +1,15 @@
-//! Helpers for the tests.
+//! What the tests stand on: the tree's rules as functions, the built binary, a scripted model
+//! server, a reader of session logs, and worlds to attack.
+//!
+//! Test code: it may panic and print. It touches only temporary directories it made, loopback, and
+//! processes it started. Start with [`tidy`] for the rules of the tree and [`curfew`] for the
+//! binary under test.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
+pub mod tidy;
+pub mod tree;

@@ -1,0 +1,9 @@
+//! One test binary: the rules of the tree, then the built binary as its users meet it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
+mod tidy;
