@@ -1,0 +1,3 @@
+//! Everything a person or a program sees of curfew goes through here: the only printer.
+
+pub mod inert;

@@ -1,0 +1,5 @@
+//! The six tools. Each is a confined call; nothing here opens a path of the workspace.
+
+pub mod args;
+pub mod cut;
+pub mod schema;
