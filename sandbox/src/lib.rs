@@ -1,2 +1,15 @@
 //! The parent half of the sandbox: probe the host, compile a confinement into a plan, talk to a
 //! broker, say which guarantees hold.
+//!
+//! May ask the kernel about the host (`probe`) and start a broker (`client`); everything that
+//! decides is pure: `compile`, `report`, `explain`, `denial`, `manifest`. Start with `compile`.
+
+pub mod compile;
+pub mod facts;
+#[cfg(target_os = "linux")]
+pub mod probe;
+
+pub use compile::{CompileError, compile};
+pub use facts::HostFacts;
+#[cfg(target_os = "linux")]
+pub use probe::{ProbeError, probe};
