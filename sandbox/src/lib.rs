@@ -4,11 +4,15 @@
 //! May ask the kernel about the host (`probe`) and start a broker (`client`); everything that
 //! decides is pure: `compile`, `report`, `explain`, `denial`, `manifest`. Start with `compile`.
 
+#[cfg(target_os = "linux")]
+pub mod client;
 pub mod compile;
 pub mod facts;
 #[cfg(target_os = "linux")]
 pub mod probe;
 
+#[cfg(target_os = "linux")]
+pub use client::{BrokerEvent, Client};
 pub use compile::{CompileError, compile};
 pub use facts::HostFacts;
 #[cfg(target_os = "linux")]
