@@ -20,19 +20,51 @@ pub struct Observation {
 pub enum Request {
     /// `offset` is a 1-based line. `lines_max` lines at most; `line_chars_max` characters of each;
     /// `bytes_max` in all.
-    Read { path: String, offset: u64, lines_max: u64, line_chars_max: u64, bytes_max: u64 },
+    Read {
+        path: String,
+        offset: u64,
+        lines_max: u64,
+        line_chars_max: u64,
+        bytes_max: u64,
+    },
     /// The content follows as raw frames of `bytes` in all. A file that exists is replaced only
     /// when an observation of its present content covers all of it.
-    Write { path: String, bytes: u64, observations: Vec<Observation> },
+    Write {
+        path: String,
+        bytes: u64,
+        observations: Vec<Observation>,
+    },
     /// `old` and `new` follow as raw frames of `old_bytes` and `new_bytes`. The match must be
     /// unique and lie in lines the model saw at the file's present content.
-    Edit { path: String, old_bytes: u64, new_bytes: u64, observations: Vec<Observation> },
-    Glob { pattern: String, path: String, entries_max: u64 },
-    Grep { pattern: String, path: String, matches_max: u64, line_chars_max: u64 },
+    Edit {
+        path: String,
+        old_bytes: u64,
+        new_bytes: u64,
+        observations: Vec<Observation>,
+    },
+    Glob {
+        pattern: String,
+        path: String,
+        entries_max: u64,
+    },
+    Grep {
+        pattern: String,
+        path: String,
+        matches_max: u64,
+        line_chars_max: u64,
+    },
     /// A bounded list of files with size, mtime and inode, for `workspace/changed`.
-    Manifest { roots: Vec<String>, entries_max: u64 },
-    /// Attempts that must fail, from inside: the canary of the guarantee report.
-    Canary { outside: Vec<String>, home: Option<String> },
+    Manifest {
+        roots: Vec<String>,
+        entries_max: u64,
+    },
+    /// Attempts that must fail, from inside: the canary of the guarantee report. Each of
+    /// [`attempts::ALL`] once, or with a path once for each. `outside` are directories outside every
+    /// granted root; `home` is a path that exists in the closed home and is not re-exposed.
+    Canary {
+        outside: Vec<String>,
+        home: Option<String>,
+    },
 }
 
 /// A file the answer speaks of, and how much of it the model will have seen.
@@ -51,18 +83,51 @@ pub struct FileFact {
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Response {
     /// Text follows as raw frames of `bytes`. `more` says lines remain after the window.
-    Read { file: FileFact, first: u64, last: u64, more: bool, cut_lines: u64, lossy: bool, bytes: u64 },
-    Written { file: FileFact, created: bool, before_sha256: Option<String> },
+    Read {
+        file: FileFact,
+        first: u64,
+        last: u64,
+        more: bool,
+        cut_lines: u64,
+        lossy: bool,
+        bytes: u64,
+    },
+    Written {
+        file: FileFact,
+        created: bool,
+        before_sha256: Option<String>,
+    },
     /// `at` is the first changed line.
-    Edited { file: FileFact, before_sha256: String, at: u64 },
+    Edited {
+        file: FileFact,
+        before_sha256: String,
+        at: u64,
+    },
     /// Paths, one a line, follow as raw frames of `bytes`.
-    Glob { count: u64, cut: bool, bytes: u64 },
+    Glob {
+        count: u64,
+        cut: bool,
+        bytes: u64,
+    },
     /// `path:line:text`, one a line, follow as raw frames of `bytes`.
-    Grep { count: u64, cut: bool, files: u64, bytes: u64 },
+    Grep {
+        count: u64,
+        cut: bool,
+        files: u64,
+        bytes: u64,
+    },
     /// JSON lines of `ManifestEntry` follow as raw frames of `bytes`.
-    Manifest { entries: u64, cut: bool, bytes: u64 },
-    Canary { findings: Vec<Finding> },
-    Error { error: ToolError },
+    Manifest {
+        entries: u64,
+        cut: bool,
+        bytes: u64,
+    },
+    Canary {
+        findings: Vec<Finding>,
+    },
+    Error {
+        error: ToolError,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,10 +140,61 @@ pub struct ManifestEntry {
     pub mode: u32,
 }
 
+/// Names of the canary's attempts: what is tried, with safe calls only and no lasting effect.
+pub mod attempts {
+    /// Create a file in each `outside` (removed again if that works).
+    pub const CREATE: &str = "create-outside";
+    /// Set the mode of each `outside` to the mode it has.
+    pub const CHMOD: &str = "chmod-outside";
+    /// Open `home` for reading.
+    pub const READ_HOME: &str = "read-home";
+    /// Connect a TCP socket to 192.0.2.1:9 (TEST-NET-1), without waiting.
+    pub const CONNECT: &str = "connect-outside";
+    /// socket(AF_UNIX, SOCK_STREAM).
+    pub const UNIX: &str = "socket-unix";
+    /// socket(AF_VSOCK, SOCK_STREAM).
+    pub const VSOCK: &str = "socket-vsock";
+    /// Open /proc/sys/kernel/core_pattern for writing.
+    pub const CORE_PATTERN: &str = "write-core-pattern";
+    /// Look for a process beside PID 1 and this one (`errno` ESRCH when there is none).
+    pub const PROCESSES: &str = "see-processes";
+    /// Open /proc/1/environ for reading.
+    pub const INIT: &str = "read-init";
+    /// mount a tmpfs on the working directory.
+    pub const MOUNT: &str = "mount";
+    /// sethostname to the name it has.
+    pub const HOSTNAME: &str = "sethostname";
+    /// Hold any capability, effective, permitted, inheritable or bounding (EPERM when none).
+    pub const CAPABILITY: &str = "capability";
+    /// Be without no_new_privs (EPERM when it is set).
+    pub const NEW_PRIVILEGES: &str = "new-privileges";
+    /// Find a variable whose name ends in KEY, TOKEN or SECRET in the environment (ENOENT when
+    /// there is none).
+    pub const SECRET: &str = "secret-in-environment";
+
+    pub const ALL: [&str; 14] = [
+        CREATE,
+        CHMOD,
+        READ_HOME,
+        CONNECT,
+        UNIX,
+        VSOCK,
+        CORE_PATTERN,
+        PROCESSES,
+        INIT,
+        MOUNT,
+        HOSTNAME,
+        CAPABILITY,
+        NEW_PRIVILEGES,
+        SECRET,
+    ];
+}
+
 /// One canary attempt and what the kernel said (`errno` 0: it succeeded).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
+    /// One of [`attempts`].
     pub attempt: String,
     pub errno: i32,
 }
