@@ -10,4 +10,6 @@ pub mod cli;
 pub mod config;
 pub mod fault;
 pub mod output;
+pub mod prompt;
 pub mod tools;
+pub mod workspace;

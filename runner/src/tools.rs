@@ -2,4 +2,5 @@
 
 pub mod args;
 pub mod cut;
+pub mod render;
 pub mod schema;
