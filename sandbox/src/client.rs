@@ -169,6 +169,27 @@ impl Client {
         Ok(Pipes { stdout, stderr })
     }
 
+    /// Like [`Client::command`], with one pipe for both streams: what was written comes out in the
+    /// order it was written.
+    pub fn command_merged(
+        &self,
+        call: u64,
+        line: CommandLine,
+        limits: CallLimits,
+    ) -> Result<OwnedFd, CallError> {
+        let (output, end) =
+            pipe_with(PipeFlags::CLOEXEC).map_err(|errno| io_error("pipe", call, errno))?;
+        let null = null(call)?;
+        let CommandLine { argv, env, cwd } = line;
+        self.call(
+            call,
+            What::Command { argv, env, cwd },
+            limits,
+            &[&null, &end, &end],
+        )?;
+        Ok(output)
+    }
+
     /// Runs a file worker.
     pub fn worker(
         &self,
