@@ -7,13 +7,20 @@
 #[cfg(target_os = "linux")]
 pub mod client;
 pub mod compile;
+pub mod denial;
+pub mod explain;
 pub mod facts;
+pub mod manifest;
 #[cfg(target_os = "linux")]
 pub mod probe;
+pub mod report;
 
 #[cfg(target_os = "linux")]
 pub use client::{BrokerEvent, Client};
 pub use compile::{CompileError, compile};
+pub use denial::render_denial;
+pub use explain::{Explanation, explain, explain_compile};
 pub use facts::HostFacts;
 #[cfg(target_os = "linux")]
 pub use probe::{ProbeError, probe};
+pub use report::{Tier, report};
