@@ -8,9 +8,14 @@
 //! Start with [`confinement::Confinement`], then [`guarantee`].
 
 pub mod confinement;
+pub mod error;
 pub mod guarantee;
 pub mod mode;
+pub mod nearest;
+pub mod seccomp;
+pub mod units;
 
 pub use confinement::Confinement;
+pub use error::PolicyError;
 pub use guarantee::{Guarantee, GuaranteeReport, State};
 pub use mode::Mode;
