@@ -39,7 +39,8 @@ pub enum MountOp {
         path: PathBuf,
         writable: bool,
     },
-    /// A private, empty tmpfs, alive as long as the broker.
+    /// A private, empty tmpfs, alive as long as the broker. `writable: false` takes effect when all
+    /// steps are done: until then directories and mount points are made in it.
     Private {
         path: PathBuf,
         bytes: u64,
@@ -49,7 +50,8 @@ pub enum MountOp {
     },
     /// A minimal /dev: null, zero, full, random, urandom, tty, pts, ptmx, shm, fd links.
     Dev,
-    /// An empty readable inode over a file or directory, watched for opens.
+    /// An empty readable inode over a file or directory, watched for opens. In a private area a
+    /// missing `path` is made, with its parents.
     Mask { path: PathBuf, directory: bool },
     /// A synthetic file (passwd, group) with these bytes over `path`, read-only. In a private area
     /// the file is made if it is missing.
