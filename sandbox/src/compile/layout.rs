@@ -16,7 +16,7 @@ use crate::facts::{HostFacts, Kind, Node};
 pub(super) enum Entry {
     /// An empty tmpfs a call may write.
     Private(Area),
-    /// An empty tmpfs of no use to a call: /run, curfew's own directories.
+    /// An empty tmpfs a call may not write: closed homes, /run, curfew's own directories.
     Empty,
     /// A directory of a private area that leads to something placed.
     Way,
@@ -50,7 +50,15 @@ impl Layout {
             layout.area(Path::new(path), Entry::Empty, facts);
         }
         for path in &confinement.closed {
-            layout.area(path, Entry::Private(Area::Home), facts);
+            layout.area(path, Entry::Empty, facts);
+        }
+        for path in &confinement.private {
+            // Made in the closed area; the host may have no such directory.
+            if matches!(layout.above(path), Some((_, Entry::Empty))) {
+                layout
+                    .entries
+                    .insert(path.clone(), Entry::Private(Area::Home));
+            }
         }
         for node in confinement.read.iter().filter_map(|path| facts.node(path)) {
             if node.kind != Kind::Other {
@@ -222,13 +230,6 @@ impl Layout {
             self.above(path),
             Some((_, Entry::Private(_) | Entry::Empty))
         )
-    }
-
-    /// Whether anything stands below `path`.
-    pub fn leads_on(&self, path: &Path) -> bool {
-        self.entries
-            .keys()
-            .any(|other| other != path && other.starts_with(path))
     }
 
     /// Writable host trees.

@@ -70,7 +70,7 @@ fn placements(confinement: &Confinement, layout: &Layout) -> Vec<MountOp> {
                 if layout.in_area(&path) {
                     ops.push(MountOp::Dir { path: path.clone() });
                 }
-                ops.push(area(confinement, layout, path, entry));
+                ops.push(area(confinement, path, entry));
             }
             Entry::Way => {
                 ops.push(MountOp::Dir { path: path.clone() });
@@ -90,7 +90,7 @@ fn placements(confinement: &Confinement, layout: &Layout) -> Vec<MountOp> {
     ops
 }
 
-fn area(confinement: &Confinement, layout: &Layout, path: PathBuf, entry: &Entry) -> MountOp {
+fn area(confinement: &Confinement, path: PathBuf, entry: &Entry) -> MountOp {
     let (bytes, inodes, mode, writable) = match entry {
         Entry::Private(Area::Temporary) => (
             confinement.limits.private_bytes,
@@ -104,8 +104,7 @@ fn area(confinement: &Confinement, layout: &Layout, path: PathBuf, entry: &Entry
             0o700,
             true,
         ),
-        // What is placed below needs directories made; Landlock still refuses a call's writes.
-        _ => (EMPTY_BYTES, EMPTY_INODES, 0o755, layout.leads_on(&path)),
+        _ => (EMPTY_BYTES, EMPTY_INODES, 0o755, false),
     };
     MountOp::Private {
         path,
@@ -116,13 +115,14 @@ fn area(confinement: &Confinement, layout: &Layout, path: PathBuf, entry: &Entry
     }
 }
 
-/// Only what a call would otherwise see is covered.
+/// What a call would otherwise see is covered; in a closed area the empty inode is made, so that
+/// the attempt is evidence.
 fn masks(confinement: &Confinement, facts: &HostFacts, layout: &Layout) -> Vec<MountOp> {
     let mut found: Vec<(&Path, bool)> = confinement
         .mask
         .iter()
         .filter_map(|path| facts.node(path))
-        .filter(|node| layout.shows_host(&node.real))
+        .filter(|node| layout.shows_host(&node.real) || layout.in_area(&node.real))
         .map(|node| (node.real.as_path(), node.kind == Kind::Directory))
         .collect();
     found.sort();

@@ -11,6 +11,7 @@ fn confinement(mode: Mode, net: Net) -> Confinement {
         workspace: PathBuf::from("/w"),
         write: vec![PathBuf::from("/w")],
         read: Vec::new(),
+        private: Vec::new(),
         closed: vec![PathBuf::from("/home/a")],
         mask: Vec::new(),
         protect: vec![".git/hooks".to_owned()],
