@@ -11,5 +11,12 @@
     clippy::print_stderr
 )]
 
+pub mod binary;
+pub mod net;
+pub mod procs;
+pub mod run;
+pub mod skip;
 pub mod tidy;
 pub mod tree;
+pub mod wait;
+pub mod world;

@@ -1,0 +1,38 @@
+//! Processes of this host, found by a mark in their arguments or environment.
+
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::wait;
+
+/// Pids whose arguments or environment hold `mark`, ourselves and zombies aside.
+pub fn marked(mark: &str) -> Vec<u32> {
+    let own = std::process::id();
+    let entries = std::fs::read_dir("/proc").expect("/proc is mounted");
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| *pid != own && holds(*pid, mark))
+        .collect()
+}
+
+fn holds(pid: u32, mark: &str) -> bool {
+    // A process may end between the listing and the look.
+    let read = |name: &str| std::fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
+    let found = |bytes: &[u8]| {
+        bytes
+            .windows(mark.len())
+            .any(|window| window == mark.as_bytes())
+    };
+    found(&read("cmdline")) || found(&read("environ"))
+}
+
+/// Whether all marked processes are gone within `limit`.
+pub fn gone(mark: &str, limit: Duration) -> bool {
+    wait::until(limit, || marked(mark).is_empty())
+}
+
+/// SIGKILL to one process that this test started, by its id.
+pub fn kill(pid: u32) {
+    let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    kill_process(pid, Signal::KILL).expect("a process of ours can be killed");
+}
