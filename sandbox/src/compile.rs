@@ -22,8 +22,9 @@ use layout::Layout;
 
 /// What the calls' host name is.
 const HOSTNAME: &str = "curfew";
-/// Below ABI 3 Landlock cannot refuse truncation, and the second layer would have a hole.
-pub const LANDLOCK_ABI_MIN: u32 = 3;
+/// Below ABI 6 Landlock has no scopes for signals and abstract sockets, and the second layer would
+/// have a hole.
+pub const LANDLOCK_ABI_MIN: u32 = 6;
 /// The ABI whose rights were looked at one by one.
 pub const LANDLOCK_ABI_VETTED: u32 = 7;
 /// How long children of a main process may still write after it ended.

@@ -144,7 +144,9 @@ fn landlock(errno: i32, hints: &HostHints) -> Vec<String> {
                 .to_owned(),
         );
     }
-    remedies.push(format!("use Linux 6.2 or later with Landlock (ABI {LANDLOCK_ABI_MIN} is the least; 6.12 adds scopes)"));
+    remedies.push(format!(
+        "use Linux 6.12 or later with Landlock (ABI {LANDLOCK_ABI_MIN} is the least)"
+    ));
     remedies
 }
 

@@ -104,6 +104,7 @@ fn nodes(
         &confinement.write,
         &confinement.read,
         &confinement.closed,
+        &confinement.private,
         &confinement.mask,
     ];
     let paths: BTreeSet<&Path> = fixed

@@ -1,8 +1,8 @@
 //! The Landlock layer: the same layout again, as grants on what stands there after the mounts.
 //!
 //! Landlock has no deny rules and a grant reaches everything below, so the way down to a closed
-//! directory is granted name by name. A rule on a private area also reaches what is placed in it:
-//! there the mount alone keeps a read-only tree read-only (sandbox/GUARANTEES.md says so).
+//! directory is granted name by name. A rule on a writable private area also reaches what is placed
+//! in it: there the mount alone keeps a read-only tree read-only (sandbox/GUARANTEES.md says so).
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,32 +20,26 @@ pub(super) fn landlock(
     layout: &Layout,
 ) -> LandlockPlan {
     let mut rules = vec![(PathBuf::from("/"), FileGrant::List)];
-    let ways = ways(confinement, facts);
-    for directory in &ways {
-        for (path, kind) in facts.entries.get(directory).into_iter().flatten() {
-            let granted_elsewhere = ways.contains(path)
-                || layout.entries.contains_key(path)
-                || path == Path::new("/dev");
-            if !granted_elsewhere && *kind != Kind::Other {
-                rules.push((path.clone(), FileGrant::Read));
-            }
+    let ways = ways(confinement, facts, layout);
+    for (path, kind) in ways
+        .iter()
+        .filter_map(|way| facts.entries.get(way))
+        .flatten()
+    {
+        let granted_elsewhere =
+            ways.contains(path) || layout.entries.contains_key(path) || path == Path::new("/dev");
+        if !granted_elsewhere && *kind != Kind::Other {
+            rules.push((path.clone(), FileGrant::Read));
         }
     }
+    // Device nodes and, as a walk upwards skips what is below a mount point, each call's /dev/shm.
     rules.push((PathBuf::from("/dev"), FileGrant::Device));
-    rules.push((PathBuf::from("/dev"), FileGrant::Write));
-    for (path, entry) in &layout.entries {
-        match entry {
-            Entry::Private(_) | Entry::Place { writable: true, .. } => {
-                rules.push((path.clone(), FileGrant::Write))
-            }
-            Entry::Empty
-            | Entry::Text(_)
-            | Entry::Place {
-                writable: false, ..
-            } => rules.push((path.clone(), FileGrant::Read)),
-            Entry::Way => {}
-        }
-    }
+    rules.extend(
+        layout
+            .entries
+            .iter()
+            .filter_map(|(path, entry)| Some((path.clone(), grant(entry)?))),
+    );
     rules.extend(
         layout
             .shown
@@ -58,15 +52,33 @@ pub(super) fn landlock(
     }
 }
 
-/// `/` and every directory above a closed one.
-fn ways(confinement: &Confinement, facts: &HostFacts) -> BTreeSet<PathBuf> {
+fn grant(entry: &Entry) -> Option<FileGrant> {
+    match entry {
+        Entry::Private(_) | Entry::Place { writable: true, .. } => Some(FileGrant::Write),
+        Entry::Closed
+        | Entry::Text(_)
+        | Entry::Mask { .. }
+        | Entry::Place {
+            writable: false, ..
+        } => Some(FileGrant::Read),
+        Entry::Way => None,
+    }
+}
+
+/// `/` and every directory above a closed one, as far down as the host is shown.
+fn ways(confinement: &Confinement, facts: &HostFacts, layout: &Layout) -> BTreeSet<PathBuf> {
     let mut ways = BTreeSet::from([PathBuf::from("/")]);
     for node in confinement
         .closed
         .iter()
         .filter_map(|path| facts.node(path))
     {
-        ways.extend(node.real.ancestors().skip(1).map(Path::to_path_buf));
+        let above = node.real.ancestors().skip(1);
+        ways.extend(
+            above
+                .filter(|way| layout.at(way).is_none())
+                .map(Path::to_path_buf),
+        );
     }
     ways
 }

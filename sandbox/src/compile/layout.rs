@@ -1,7 +1,7 @@
 //! What stands where: one map from path to entry, from which both layers are derived.
 //!
-//! Deny beats write, write beats read, and the longest path wins. Sorted by component, so that a
-//! parent always comes before what is below it.
+//! The longest path wins, whichever list it is in. Sorted by component, so that a parent always
+//! comes before what is below it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,19 +9,21 @@ use std::path::{Path, PathBuf};
 use curfew_policy::{Confinement, Mode};
 
 use super::CompileError;
-use crate::facts::{HostFacts, Kind, Node};
+use crate::facts::{EMPTIED, HostFacts, Kind, Node, TEMPORARY};
 
 /// What a call finds at a path. Everything not below an entry is the host, read-only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
+    /// An empty tmpfs that stays empty but for longer paths: closed homes, /run, curfew's own.
+    Closed,
     /// An empty tmpfs a call may write.
     Private(Area),
-    /// An empty tmpfs a call may not write: closed homes, /run, curfew's own directories.
-    Empty,
-    /// A directory of a private area that leads to something placed.
+    /// A directory of an area that leads to something else.
     Way,
     /// A file made up for the call.
     Text(String),
+    /// An empty inode whose opening is evidence.
+    Mask { directory: bool },
     /// A host tree.
     Place { node: Node, writable: bool },
 }
@@ -43,45 +45,82 @@ pub(super) struct Layout {
 impl Layout {
     pub fn of(confinement: &Confinement, facts: &HostFacts) -> Result<Self, CompileError> {
         let mut layout = Self::default();
-        for path in crate::facts::TEMPORARY {
-            layout.area(Path::new(path), Entry::Private(Area::Temporary), facts);
-        }
-        for path in crate::facts::EMPTIED {
-            layout.area(Path::new(path), Entry::Empty, facts);
-        }
-        for path in &confinement.closed {
-            layout.area(path, Entry::Empty, facts);
-        }
-        for path in &confinement.private {
-            // Made in the closed area; the host may have no such directory.
-            if matches!(layout.above(path), Some((_, Entry::Empty))) {
-                layout
-                    .entries
-                    .insert(path.clone(), Entry::Private(Area::Home));
-            }
-        }
-        for node in confinement.read.iter().filter_map(|path| facts.node(path)) {
-            if node.kind != Kind::Other {
-                let entry = Entry::Place {
-                    node: node.clone(),
-                    writable: false,
-                };
-                layout.entries.entry(node.real.clone()).or_insert(entry);
-            }
-        }
+        layout.areas(confinement, facts);
+        layout.reads(confinement, facts);
         layout.roots(confinement, facts)?;
+        layout.masks(confinement, facts);
         layout.own(facts)?;
         layout.resolver(facts);
         layout.drop_what_the_host_shows();
+        layout.settle_masks();
         layout.ways();
         Ok(layout)
     }
 
-    /// An area that does not exist on the host needs nothing to hide it.
-    fn area(&mut self, path: &Path, entry: Entry, facts: &HostFacts) {
-        if let Some(node) = facts.node(path).filter(|node| node.kind == Kind::Directory) {
-            self.entries.insert(node.real.clone(), entry);
+    fn areas(&mut self, confinement: &Confinement, facts: &HostFacts) {
+        for path in TEMPORARY {
+            self.area(Path::new(path), &Entry::Private(Area::Temporary), facts);
         }
+        for path in EMPTIED {
+            self.area(Path::new(path), &Entry::Closed, facts);
+        }
+        let mut closed: Vec<&PathBuf> = confinement.closed.iter().collect();
+        closed.sort();
+        for path in closed {
+            self.area(path, &Entry::Closed, facts);
+        }
+        for path in &confinement.private {
+            let path = self.seen(path, facts);
+            if self.in_area(&path) {
+                self.entries.insert(path, Entry::Private(Area::Home));
+            } else {
+                self.area(&path, &Entry::Private(Area::Home), facts);
+            }
+        }
+    }
+
+    /// An area that does not exist on the host needs nothing to hide it. One that is reached by a
+    /// symlink is an area where it really is, and by its other name where that lies in an area.
+    fn area(&mut self, path: &Path, entry: &Entry, facts: &HostFacts) {
+        let Some(node) = facts.node(path).filter(|node| node.kind == Kind::Directory) else {
+            return;
+        };
+        if node.real != path && self.in_area(path) {
+            self.entries.insert(path.to_path_buf(), entry.clone());
+        }
+        self.entries.insert(node.real.clone(), entry.clone());
+    }
+
+    fn reads(&mut self, confinement: &Confinement, facts: &HostFacts) {
+        for path in &confinement.read {
+            let Some(node) = facts.node(path).filter(|node| node.kind != Kind::Other) else {
+                continue;
+            };
+            let mut seen = self.seen(path, facts);
+            if !self.in_area(&seen) {
+                seen.clone_from(&node.real);
+            }
+            let entry = Entry::Place {
+                node: node.clone(),
+                writable: false,
+            };
+            self.entries.entry(seen).or_insert(entry);
+        }
+    }
+
+    /// Where a call finds a path that was written with the host's symlinks in it: a closed home
+    /// that is a symlink (`/home/a` to `/data/a`) is closed where it really is.
+    fn seen(&self, path: &Path, facts: &HostFacts) -> PathBuf {
+        path.ancestors()
+            .skip(1)
+            .filter_map(|above| facts.node(above).map(|node| (above, node)))
+            .find(|(above, node)| {
+                node.real != **above
+                    && !self.entries.contains_key(*above)
+                    && self.entries.contains_key(&node.real)
+            })
+            .and_then(|(above, node)| Some(node.real.join(path.strip_prefix(above).ok()?)))
+            .unwrap_or_else(|| path.to_path_buf())
     }
 
     fn roots(&mut self, confinement: &Confinement, facts: &HostFacts) -> Result<(), CompileError> {
@@ -101,7 +140,7 @@ impl Layout {
             }
             let closed = matches!(
                 self.entries.get(root),
-                Some(Entry::Private(Area::Home) | Entry::Empty)
+                Some(Entry::Closed | Entry::Private(Area::Home))
             );
             let inside_own = |own: &PathBuf| {
                 facts
@@ -123,12 +162,31 @@ impl Layout {
         Ok(())
     }
 
+    /// By the name it was written with inside areas, where it really is on what the host shows.
+    fn masks(&mut self, confinement: &Confinement, facts: &HostFacts) {
+        for path in &confinement.mask {
+            let Some(node) = facts.node(path) else {
+                continue;
+            };
+            let entry = Entry::Mask {
+                directory: node.kind == Kind::Directory,
+            };
+            if self.shows_host(&node.real) {
+                self.entries.insert(node.real.clone(), entry.clone());
+            }
+            let seen = self.seen(path, facts);
+            if self.in_area(&seen) {
+                self.entries.entry(seen).or_insert(entry);
+            }
+        }
+    }
+
     /// Covered where a call would see them; not yet made where a call could make them: an error.
     fn own(&mut self, facts: &HostFacts) -> Result<(), CompileError> {
         for path in &facts.own {
             match facts.node(path) {
                 Some(node) if node.kind == Kind::Directory && self.shows_host(&node.real) => {
-                    self.entries.insert(node.real.clone(), Entry::Empty);
+                    self.entries.insert(node.real.clone(), Entry::Closed);
                 }
                 None if self.is_writable(path) => {
                     return Err(CompileError::OwnAbsent { path: path.clone() });
@@ -144,7 +202,7 @@ impl Layout {
         if let Some((path, text)) = facts
             .resolver
             .as_ref()
-            .filter(|(path, _)| !self.shows_host(path))
+            .filter(|(path, _)| self.in_area(path))
         {
             self.entries.insert(path.clone(), Entry::Text(text.clone()));
         }
@@ -179,11 +237,38 @@ impl Layout {
         self.entries.retain(|path, _| !self.shown.contains(path));
     }
 
-    /// Directories between a private area and what is placed in it.
+    /// A masked directory with something of its own below it: if those are masks, its content in an
+    /// area is just them, and on the host's tree it hides them. Anything else is placed in it.
+    fn settle_masks(&mut self) {
+        let directories: Vec<PathBuf> = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| **entry == Entry::Mask { directory: true })
+            .map(|(path, _)| path.clone())
+            .collect();
+        for path in directories {
+            let below = |other: &Path| other != path && other.starts_with(&path);
+            let holds_more = self
+                .entries
+                .iter()
+                .any(|(other, entry)| below(other) && !matches!(entry, Entry::Mask { .. }));
+            let holds_masks = self.entries.keys().any(|other| below(other));
+            if holds_more {
+                self.entries.insert(path, Entry::Closed);
+            } else if holds_masks && self.in_area(&path) {
+                self.entries.remove(&path);
+            } else if holds_masks {
+                self.entries
+                    .retain(|other, _| other == &path || !other.starts_with(&path));
+            }
+        }
+    }
+
+    /// Directories between an area and what stands in it.
     fn ways(&mut self) {
         let mut ways = Vec::new();
         for path in self.entries.keys() {
-            let Some((area, Entry::Private(_) | Entry::Empty)) = self.above(path) else {
+            let Some((area, Entry::Closed | Entry::Private(_))) = self.above(path) else {
                 continue;
             };
             ways.extend(
@@ -228,7 +313,7 @@ impl Layout {
     pub fn in_area(&self, path: &Path) -> bool {
         matches!(
             self.above(path),
-            Some((_, Entry::Private(_) | Entry::Empty))
+            Some((_, Entry::Closed | Entry::Private(_)))
         )
     }
 

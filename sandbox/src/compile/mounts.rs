@@ -18,9 +18,9 @@ pub const SCAN_ENTRIES_MAX: u64 = 100_000;
 pub const SCAN_DEPTH_MAX: u32 = 16;
 /// Inodes of one private area.
 const AREA_INODES_MAX: u64 = 1 << 20;
-/// Bytes of an area nobody writes: room for its directories only.
-const EMPTY_BYTES: u64 = 1 << 20;
-const EMPTY_INODES: u64 = 1024;
+/// A closed area holds directories and mount points only.
+const CLOSED_BYTES: u64 = 4 << 20;
+const CLOSED_INODES: u64 = 8192;
 
 pub(super) fn mounts(
     confinement: &Confinement,
@@ -32,7 +32,7 @@ pub(super) fn mounts(
     ops.push(MountOp::Seal);
     ops.push(MountOp::Dev);
     ops.extend(placements(confinement, layout));
-    ops.extend(masks(confinement, facts, layout));
+    ops.extend(masks(layout));
     ops.extend(accounts(confinement, facts, layout, who));
     ops.extend(protections(confinement, facts, layout));
     ops
@@ -49,10 +49,10 @@ fn numbered(layout: &Layout) -> impl Iterator<Item = (u32, &PathBuf, &Entry)> {
 
 fn grabs(layout: &Layout) -> Vec<MountOp> {
     numbered(layout)
-        .filter_map(|(id, path, entry)| match entry {
+        .filter_map(|(id, _, entry)| match entry {
             Entry::Place { node, .. } => Some(MountOp::Grab {
                 id,
-                path: path.clone(),
+                path: node.real.clone(),
                 dev: node.dev,
                 ino: node.ino,
             }),
@@ -66,7 +66,7 @@ fn placements(confinement: &Confinement, layout: &Layout) -> Vec<MountOp> {
     for (id, path, entry) in numbered(layout) {
         let path = path.clone();
         match entry {
-            Entry::Private(_) | Entry::Empty => {
+            Entry::Private(_) | Entry::Closed => {
                 if layout.in_area(&path) {
                     ops.push(MountOp::Dir { path: path.clone() });
                 }
@@ -74,7 +74,10 @@ fn placements(confinement: &Confinement, layout: &Layout) -> Vec<MountOp> {
             }
             Entry::Way => {
                 ops.push(MountOp::Dir { path: path.clone() });
-                ops.push(MountOp::Pin { path });
+                // In a closed area nothing can be renamed anyway.
+                if matches!(layout.above(&path), Some((_, Entry::Private(_)))) {
+                    ops.push(MountOp::Pin { path });
+                }
             }
             Entry::Text(text) => ops.push(MountOp::Synthetic {
                 path,
@@ -85,26 +88,18 @@ fn placements(confinement: &Confinement, layout: &Layout) -> Vec<MountOp> {
                 path,
                 writable: *writable,
             }),
+            Entry::Mask { .. } => {}
         }
     }
     ops
 }
 
 fn area(confinement: &Confinement, path: PathBuf, entry: &Entry) -> MountOp {
+    let private = confinement.limits.private_bytes;
     let (bytes, inodes, mode, writable) = match entry {
-        Entry::Private(Area::Temporary) => (
-            confinement.limits.private_bytes,
-            AREA_INODES_MAX,
-            0o1777,
-            true,
-        ),
-        Entry::Private(Area::Home) => (
-            confinement.limits.private_bytes,
-            AREA_INODES_MAX,
-            0o700,
-            true,
-        ),
-        _ => (EMPTY_BYTES, EMPTY_INODES, 0o755, false),
+        Entry::Private(Area::Temporary) => (private, AREA_INODES_MAX, 0o1777, true),
+        Entry::Private(Area::Home) => (private, AREA_INODES_MAX, 0o700, true),
+        _ => (CLOSED_BYTES, CLOSED_INODES, 0o755, false),
     };
     MountOp::Private {
         path,
@@ -115,25 +110,18 @@ fn area(confinement: &Confinement, path: PathBuf, entry: &Entry) -> MountOp {
     }
 }
 
-/// What a call would otherwise see is covered; in a closed area the empty inode is made, so that
-/// the attempt is evidence.
-fn masks(confinement: &Confinement, facts: &HostFacts, layout: &Layout) -> Vec<MountOp> {
-    let mut found: Vec<(&Path, bool)> = confinement
-        .mask
+/// Last of what covers anything, parents first.
+fn masks(layout: &Layout) -> impl Iterator<Item = MountOp> {
+    layout
+        .entries
         .iter()
-        .filter_map(|path| facts.node(path))
-        .filter(|node| layout.shows_host(&node.real) || layout.in_area(&node.real))
-        .map(|node| (node.real.as_path(), node.kind == Kind::Directory))
-        .collect();
-    found.sort();
-    found.dedup();
-    found
-        .into_iter()
-        .map(|(path, directory)| MountOp::Mask {
-            path: path.to_path_buf(),
-            directory,
+        .filter_map(|(path, entry)| match entry {
+            Entry::Mask { directory } => Some(MountOp::Mask {
+                path: path.clone(),
+                directory: *directory,
+            }),
+            _ => None,
         })
-        .collect()
 }
 
 fn accounts(
