@@ -6,5 +6,24 @@
 //!
 //! Start with [`turn`] (the machine), then [`event`] (the vocabulary) and INVARIANTS.md.
 
+pub mod assemble;
+pub mod batch;
+pub mod codec;
 pub mod event;
+pub mod fold;
+pub mod hash;
+pub mod outcome;
+pub mod projection;
+pub mod repair;
+pub mod surface;
 pub mod turn;
+pub mod verify;
+pub mod wire;
+
+pub use codec::{Chain, Decoder};
+pub use event::{Event, Header};
+pub use fold::{Fold, FoldError};
+pub use projection::Message;
+pub use turn::io::{Effect, Input};
+pub use turn::{Engine, EngineConfig, EngineError};
+pub use wire::{RequestBody, Wire};
