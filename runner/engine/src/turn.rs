@@ -75,6 +75,7 @@ enum State {
 /// What only the running turn needs to remember.
 #[derive(Default)]
 struct TurnMemory {
+    time_up: bool,
     length_cuts: u32,
     reminded_at: u32,
     /// Calls of the running step that were over the number one answer may make.
@@ -149,6 +150,10 @@ impl Engine {
             } => self.answered(&call_id, &digest, outcome),
             Input::Timer { id } => self.timer(id),
             Input::Cancel => self.cancel(),
+            Input::TimeUp => {
+                self.memory.time_up = true;
+                self.cancel()
+            }
             Input::Persisted { seq } => self.persisted(seq),
             Input::PersistFailed => {
                 self.stop();
@@ -326,6 +331,15 @@ impl Engine {
             State::Request(_) => self.cancel_request(),
             State::Calls(_) => self.cancel_calls(),
             State::Idle | State::Stopped => Ok(()),
+        }
+    }
+
+    /// Why a turn that is being cancelled ends.
+    fn cancel_reason(&self) -> TurnEndReason {
+        if self.memory.time_up {
+            TurnEndReason::Error(ErrorClass::Budget)
+        } else {
+            TurnEndReason::Cancelled
         }
     }
 

@@ -472,7 +472,7 @@ impl Engine {
         let dropped = std::mem::take(&mut self.memory.dropped_calls);
         self.end_step()?;
         if cancelled {
-            return self.end_turn(TurnEndReason::Cancelled, None);
+            return self.end_turn(self.cancel_reason(), None);
         }
         let streak = self.fold.repeat().streak();
         if streak >= REPEATS_MAX {

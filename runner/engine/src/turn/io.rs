@@ -51,6 +51,8 @@ pub enum Input {
     },
     /// Ctrl-C or SIGTERM.
     Cancel,
+    /// The run's wall time is over: like `Cancel`, and the turn ends with `error{budget}`.
+    TimeUp,
     /// Every event up to `seq` is durable.
     Persisted {
         seq: u64,

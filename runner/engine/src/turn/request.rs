@@ -339,7 +339,7 @@ impl Engine {
         }
         self.keep_partial_answer()?;
         self.end_step()?;
-        self.end_turn(TurnEndReason::Cancelled, None)
+        self.end_turn(self.cancel_reason(), None)
     }
 }
 
