@@ -131,6 +131,8 @@ pub enum FailureKind {
     Connect,
     FirstByteTimeout,
     IdleTimeout,
+    /// The whole request took too long.
+    TotalTimeout,
     Transport,
     EmptyResponse,
     Malformed,

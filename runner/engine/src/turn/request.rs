@@ -356,6 +356,7 @@ pub(super) fn class_of(kind: FailureKind) -> ErrorClass {
         | FailureKind::Connect
         | FailureKind::FirstByteTimeout
         | FailureKind::IdleTimeout
+        | FailureKind::TotalTimeout
         | FailureKind::Transport
         | FailureKind::EmptyResponse
         | FailureKind::Malformed
