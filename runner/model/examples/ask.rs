@@ -23,7 +23,10 @@ async fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     if let Some(idle_ms) = args.get(3) {
         deadlines.idle = Duration::from_millis(idle_ms.parse()?);
     }
-    let key = std::env::var("OPENAI_API_KEY").ok().map(|key| ApiKey::new(&key)).transpose()?;
+    let key = std::env::var("OPENAI_API_KEY")
+        .ok()
+        .map(|key| ApiKey::new(&key))
+        .transpose()?;
     let mut http = Http::new(base_url, key, deadlines)?;
     if let Some(path) = args.get(4) {
         http = http.with_recorder(Recorder::create(Path::new(path))?);
@@ -38,7 +41,9 @@ async fn ask(provider: &Provider, body: Bytes) -> std::io::Result<ExitCode> {
     for attempt in 0.. {
         let mut deltas = Vec::new();
         let cancel = CancellationToken::new();
-        let ended = provider.run(body.clone(), &cancel, &mut |delta| deltas.push(delta)).await;
+        let ended = provider
+            .run(body.clone(), &cancel, &mut |delta| deltas.push(delta))
+            .await;
         for delta in deltas {
             writeln!(out, "delta {:?} {:?}", delta.block, delta.text)?;
         }
@@ -54,8 +59,15 @@ async fn ask(provider: &Provider, body: Bytes) -> std::io::Result<ExitCode> {
             }
         };
         writeln!(out, "failed {failure:?}")?;
-        let since = first_failure.get_or_insert_with(Instant::now).elapsed().as_millis();
-        let jitter = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().subsec_micros() % 1000;
+        let since = first_failure
+            .get_or_insert_with(Instant::now)
+            .elapsed()
+            .as_millis();
+        let jitter = SystemTime::UNIX_EPOCH
+            .elapsed()
+            .unwrap_or_default()
+            .subsec_micros()
+            % 1000;
         match retry::decide(&failure, attempt, since as u64, f64::from(jitter) / 1000.0) {
             Some(delay_ms) => {
                 writeln!(out, "waiting {delay_ms} ms")?;

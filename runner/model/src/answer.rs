@@ -48,7 +48,7 @@ pub(crate) enum BodyEnd {
 enum Mode {
     /// Blanks and a byte-order mark, until the first byte that tells what this is.
     Unknown(Vec<u8>),
-    Sse(SseReader),
+    Sse(Box<SseReader>),
     /// A JSON answer, or the body of an error.
     Document(Vec<u8>),
 }
@@ -72,7 +72,11 @@ pub(crate) struct Answer {
 impl Answer {
     pub(crate) fn new(status: u16, headers: HeaderMap, now: SystemTime) -> Self {
         let ok = (200..300).contains(&status);
-        let mode = if ok { Mode::Unknown(Vec::new()) } else { Mode::Document(Vec::new()) };
+        let mode = if ok {
+            Mode::Unknown(Vec::new())
+        } else {
+            Mode::Document(Vec::new())
+        };
         Self {
             status,
             headers,
@@ -98,7 +102,11 @@ impl Answer {
     }
 
     /// Takes the next bytes. Deltas that came before a failure are in `out` all the same.
-    pub(crate) fn push(&mut self, bytes: &Bytes, out: &mut Vec<Delta>) -> Result<Progress, ModelFailure> {
+    pub(crate) fn push(
+        &mut self,
+        bytes: &Bytes,
+        out: &mut Vec<Delta>,
+    ) -> Result<Progress, ModelFailure> {
         if !self.done {
             let bytes = self.sniff(bytes);
             match &mut self.mode {
@@ -122,7 +130,10 @@ impl Answer {
     /// The bytes are over.
     pub(crate) fn end(mut self, how: BodyEnd, out: &mut Vec<Delta>) -> Result<End, ModelFailure> {
         let status = self.status;
-        match (std::mem::replace(&mut self.mode, Mode::Unknown(Vec::new())), how) {
+        match (
+            std::mem::replace(&mut self.mode, Mode::Unknown(Vec::new())),
+            how,
+        ) {
             // A half-read error body still says what went wrong.
             (Mode::Document(body), _) if self.is_error() => {
                 Err(of_status(status, &self.headers, &body, self.now))
@@ -156,14 +167,19 @@ impl Answer {
 
     /// Decides by the first byte what a 2xx body is; content types lie. Returns what to parse.
     fn sniff(&mut self, bytes: &Bytes) -> Bytes {
-        let Mode::Unknown(seen) = &mut self.mode else { return bytes.clone() };
+        let Mode::Unknown(seen) = &mut self.mode else {
+            return bytes.clone();
+        };
         seen.extend_from_slice(bytes);
         let rest = seen.strip_prefix(BOM).unwrap_or(seen);
         // Half a byte-order mark tells nothing yet.
         if seen.len() < BOM.len() && BOM.starts_with(seen) {
             return Bytes::new();
         }
-        let first = rest.iter().copied().find(|byte| !byte.is_ascii_whitespace());
+        let first = rest
+            .iter()
+            .copied()
+            .find(|byte| !byte.is_ascii_whitespace());
         // Blank lines may be a server's way to keep a connection alive; SSE skips them.
         if first.is_none() && seen.len() < BLANK_BYTES_MAX {
             return Bytes::new();
@@ -172,14 +188,16 @@ impl Answer {
         self.first_byte = first;
         self.mode = match first {
             Some(b'{' | b'[' | b'<') => Mode::Document(Vec::new()),
-            _ => Mode::Sse(SseReader::new(self.caps)),
+            _ => Mode::Sse(Box::new(SseReader::new(self.caps))),
         };
         all
     }
 
     fn events(&mut self, out: &mut Vec<Delta>) -> Result<(), ModelFailure> {
         loop {
-            let Mode::Sse(reader) = &mut self.mode else { return Ok(()) };
+            let Mode::Sse(reader) = &mut self.mode else {
+                return Ok(());
+            };
             let event = match reader.next() {
                 Ok(Some(event)) if !self.done => event,
                 Ok(_) => return Ok(()),
@@ -209,7 +227,10 @@ impl Answer {
             Err(_) if self.ended => return self.note_cut(),
             Err(_) if named_error => return Err(of_named_error(data)),
             Err(fault) => {
-                return Err(failure(FailureKind::Malformed, format!("a chunk of the stream is not valid: {fault}")));
+                return Err(failure(
+                    FailureKind::Malformed,
+                    format!("a chunk of the stream is not valid: {fault}"),
+                ));
             }
         };
         self.chunks = true;
@@ -235,9 +256,14 @@ impl Answer {
     /// A 200 with one JSON document: an answer of a server that does not stream, an error in
     /// disguise, or not a model at all.
     fn whole_document(&mut self, body: &[u8], out: &mut Vec<Delta>) -> Result<End, ModelFailure> {
-        let text = std::str::from_utf8(body).unwrap_or("").trim_start_matches('\u{feff}');
+        let text = std::str::from_utf8(body)
+            .unwrap_or("")
+            .trim_start_matches('\u{feff}');
         let not_a_model = |what: &str| {
-            failure(FailureKind::NotAModel, format!("HTTP 200 with {what} instead of a model's answer"))
+            failure(
+                FailureKind::NotAModel,
+                format!("HTTP 200 with {what} instead of a model's answer"),
+            )
         };
         if self.first_byte == Some(b'<') {
             return Err(not_a_model("an HTML page"));
@@ -250,9 +276,13 @@ impl Answer {
         }
         let Ok(chunk) = Chunk::parse(text) else {
             // Valid so far and cut, or never JSON: both are a body we cannot use.
-            let cut = serde_json::from_str::<serde::de::IgnoredAny>(text).is_err_and(|fault| fault.is_eof());
+            let cut = serde_json::from_str::<serde::de::IgnoredAny>(text)
+                .is_err_and(|fault| fault.is_eof());
             return Err(if cut {
-                failure(FailureKind::CutStream, "the answer ends in the middle of its JSON document")
+                failure(
+                    FailureKind::CutStream,
+                    "the answer ends in the middle of its JSON document",
+                )
             } else {
                 not_a_model("something else")
             });
@@ -272,16 +302,28 @@ impl Answer {
                 FailureKind::EmptyResponse,
                 "the model ended its answer without a word or a call",
             )),
-            Some(finish) => Ok(End { finish, usage: self.assembler.usage_seen() }),
-            None if self.chunks => {
-                Err(failure(FailureKind::CutStream, "the stream ended without a finish reason"))
-            }
-            None if self.done || matches!(self.first_byte, Some(b':' | b'd' | b'e' | b'i' | b'r')) => {
-                Err(failure(FailureKind::EmptyResponse, "a stream without a single chunk"))
+            Some(finish) => Ok(End {
+                finish,
+                usage: self.assembler.usage_seen(),
+            }),
+            None if self.chunks => Err(failure(
+                FailureKind::CutStream,
+                "the stream ended without a finish reason",
+            )),
+            None if self.done
+                || matches!(self.first_byte, Some(b':' | b'd' | b'e' | b'i' | b'r')) =>
+            {
+                Err(failure(
+                    FailureKind::EmptyResponse,
+                    "a stream without a single chunk",
+                ))
             }
             None => Err(failure(
                 FailureKind::NotAModel,
-                format!("HTTP {} with text that is neither a stream nor JSON", self.status),
+                format!(
+                    "HTTP {} with text that is neither a stream nor JSON",
+                    self.status
+                ),
             )),
         }
     }
@@ -299,16 +341,17 @@ fn of_assembly(fault: AssembleFault) -> ModelFailure {
     let kind = match fault {
         AssembleFault::TooManyCalls => FailureKind::TooLarge,
         AssembleFault::FinishError => FailureKind::InBandError,
-        AssembleFault::AfterFinish | AssembleFault::Arguments(_) | AssembleFault::UnknownFinish(_) => {
-            FailureKind::Malformed
-        }
+        AssembleFault::AfterFinish
+        | AssembleFault::Arguments(_)
+        | AssembleFault::UnknownFinish(_) => FailureKind::Malformed,
     };
     failure(kind, fault.to_string())
 }
 
 /// `event: error`, whose data may be JSON or words.
 fn of_named_error(data: &str) -> ModelFailure {
-    let value = serde_json::from_str(data).unwrap_or_else(|_| serde_json::Value::String(data.to_owned()));
+    let value =
+        serde_json::from_str(data).unwrap_or_else(|_| serde_json::Value::String(data.to_owned()));
     of_error_value(&value)
 }
 

@@ -48,7 +48,11 @@ pub(crate) struct Assembler {
 
 impl Assembler {
     /// Takes one choice; its deltas go to `out` in order.
-    pub(crate) fn choice(&mut self, choice: Choice, out: &mut Vec<Delta>) -> Result<(), AssembleFault> {
+    pub(crate) fn choice(
+        &mut self,
+        choice: Choice,
+        out: &mut Vec<Delta>,
+    ) -> Result<(), AssembleFault> {
         // We ask for one answer; pieces of others are not ours.
         if choice.index.unwrap_or(0) != 0 {
             return Ok(());
@@ -73,12 +77,17 @@ impl Assembler {
             .as_ref()
             .and_then(|details| details.cached_tokens)
             .or(usage.prompt_cache_hit_tokens);
-        let (Some(prompt), output) = (usage.prompt_tokens, usage.completion_tokens.unwrap_or(0)) else {
+        let (Some(prompt), output) = (usage.prompt_tokens, usage.completion_tokens.unwrap_or(0))
+        else {
             return;
         };
         // Buckets are disjoint; servers count the cached part into the prompt.
         let input = prompt.saturating_sub(cached.unwrap_or(0));
-        self.usage = Some(Usage { input, output, cache_read: cached });
+        self.usage = Some(Usage {
+            input,
+            output,
+            cache_read: cached,
+        });
     }
 
     pub(crate) fn finish(&self) -> Option<Finish> {
@@ -95,10 +104,11 @@ impl Assembler {
     }
 
     fn piece(&mut self, piece: Piece, out: &mut Vec<Delta>) -> Result<(), AssembleFault> {
-        let reasoning = piece.reasoning_content.or_else(|| match piece.reasoning {
+        let other_name = match piece.reasoning {
             Some(serde_json::Value::String(text)) => Some(text),
             _ => None,
-        });
+        };
+        let reasoning = piece.reasoning_content.or(other_name);
         self.text(Block::Reasoning, reasoning.as_deref().unwrap_or(""), out)?;
         for part in piece.content.iter().flat_map(Content::parts) {
             match part {
@@ -111,25 +121,45 @@ impl Assembler {
             self.call(call, out)?;
         }
         if let Some(function) = piece.function_call {
-            self.call(CallPiece { index: Some(0), id: None, function: Some(function) }, out)?;
+            self.call(
+                CallPiece {
+                    index: Some(0),
+                    id: None,
+                    function: Some(function),
+                },
+                out,
+            )?;
         }
         Ok(())
     }
 
-    fn text(&mut self, block: Block, text: &str, out: &mut Vec<Delta>) -> Result<(), AssembleFault> {
+    fn text(
+        &mut self,
+        block: Block,
+        text: &str,
+        out: &mut Vec<Delta>,
+    ) -> Result<(), AssembleFault> {
         if text.is_empty() {
             return Ok(());
         }
         self.still_open()?;
         self.wrote = true;
-        out.push(Delta { block, text: text.to_owned() });
+        out.push(Delta {
+            block,
+            text: text.to_owned(),
+        });
         Ok(())
     }
 
     fn call(&mut self, piece: CallPiece, out: &mut Vec<Delta>) -> Result<(), AssembleFault> {
         let function = piece.function.unwrap_or_default();
-        let arguments = function.arguments_text().map_err(AssembleFault::Arguments)?;
-        let (id, name) = (piece.id.unwrap_or_default(), function.name.unwrap_or_default());
+        let arguments = function
+            .arguments_text()
+            .map_err(AssembleFault::Arguments)?;
+        let (id, name) = (
+            piece.id.unwrap_or_default(),
+            function.name.unwrap_or_default(),
+        );
         if id.is_empty() && name.is_empty() && arguments.is_empty() {
             return Ok(());
         }
@@ -147,8 +177,15 @@ impl Assembler {
         call.arguments.push_str(&arguments);
         if call.opened {
             if !arguments.is_empty() {
-                let block = Block::Call { index: call.index, id: None, name: None };
-                out.push(Delta { block, text: arguments });
+                let block = Block::Call {
+                    index: call.index,
+                    id: None,
+                    name: None,
+                };
+                out.push(Delta {
+                    block,
+                    text: arguments,
+                });
             }
         } else if !call.name.is_empty() {
             out.push(call.open());
@@ -157,9 +194,17 @@ impl Assembler {
     }
 
     /// The place of the call a piece belongs to, made if it is new.
-    fn slot(&mut self, server_index: Option<u32>, id: &str, name: &str) -> Result<usize, AssembleFault> {
+    fn slot(
+        &mut self,
+        server_index: Option<u32>,
+        id: &str,
+        name: &str,
+    ) -> Result<usize, AssembleFault> {
         let known = match server_index {
-            Some(index) => self.calls.iter().rposition(|call| call.server_index == Some(index)),
+            Some(index) => self
+                .calls
+                .iter()
+                .rposition(|call| call.server_index == Some(index)),
             None => self
                 .calls
                 .iter()
@@ -174,9 +219,16 @@ impl Assembler {
         if self.calls.len() == CALLS_MAX {
             return Err(AssembleFault::TooManyCalls);
         }
-        let free = self.calls.iter().map(|call| call.index + 1).max().unwrap_or(0);
+        let free = self
+            .calls
+            .iter()
+            .map(|call| call.index + 1)
+            .max()
+            .unwrap_or(0);
         let taken = |index: u32| self.calls.iter().any(|call| call.index == index);
-        let index = server_index.filter(|index| *index < INDEX_MAX && !taken(*index)).unwrap_or(free);
+        let index = server_index
+            .filter(|index| *index < INDEX_MAX && !taken(*index))
+            .unwrap_or(free);
         self.calls.push(Call {
             index,
             server_index,
@@ -190,11 +242,20 @@ impl Assembler {
 
     /// A call whose name never came is given out as it is: an unknown tool for the engine.
     fn open_nameless(&mut self, out: &mut Vec<Delta>) {
-        out.extend(self.calls.iter_mut().filter(|call| !call.opened).map(Call::open));
+        out.extend(
+            self.calls
+                .iter_mut()
+                .filter(|call| !call.opened)
+                .map(Call::open),
+        );
     }
 
     fn still_open(&self) -> Result<(), AssembleFault> {
-        if self.finish.is_some() { Err(AssembleFault::AfterFinish) } else { Ok(()) }
+        if self.finish.is_some() {
+            Err(AssembleFault::AfterFinish)
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -202,8 +263,15 @@ impl Call {
     fn open(&mut self) -> Delta {
         self.opened = true;
         let id = Some(self.id.clone()).filter(|id| !id.is_empty());
-        let block = Block::Call { index: self.index, id, name: Some(self.name.clone()) };
-        Delta { block, text: self.arguments.clone() }
+        let block = Block::Call {
+            index: self.index,
+            id,
+            name: Some(self.name.clone()),
+        };
+        Delta {
+            block,
+            text: self.arguments.clone(),
+        }
     }
 
     /// Whether a piece that points here is the start of another call: some servers give every call
@@ -230,7 +298,9 @@ fn finish_of(reason: &str) -> Result<Finish, AssembleFault> {
         "length" | "max_tokens" | "model_length" | "MAX_TOKENS" => Ok(Finish::Length),
         "content_filter" | "refusal" | "safety" | "SAFETY" => Ok(Finish::ContentFilter),
         "error" => Err(AssembleFault::FinishError),
-        other => Err(AssembleFault::UnknownFinish(other.chars().take(64).collect())),
+        other => Err(AssembleFault::UnknownFinish(
+            other.chars().take(64).collect(),
+        )),
     }
 }
 

@@ -38,7 +38,10 @@ pub(crate) enum Body {
 impl Body {
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ModelFailure> {
         match self {
-            Self::Http(response) => response.chunk().await.map_err(|fault| http::of_body_fault(&fault)),
+            Self::Http(response) => response
+                .chunk()
+                .await
+                .map_err(|fault| http::of_body_fault(&fault)),
             Self::Recorded(body) => body.next().await,
         }
     }
@@ -55,7 +58,11 @@ pub(crate) struct Reading<'a> {
 
 /// Reads a reply to its end. Dropping the returned future drops the connection.
 pub(crate) async fn read(reply: Reply, mut reading: Reading<'_>) -> Result<End, Stopped> {
-    let Reply { status, headers, mut body } = reply;
+    let Reply {
+        status,
+        headers,
+        mut body,
+    } = reply;
     let mut answer = Answer::new(status, headers, SystemTime::now());
     let mut progress = Progress::Nothing;
     let mut deltas = Vec::new();
@@ -87,14 +94,26 @@ impl Reading<'_> {
         let now = Instant::now();
         let limits = self.deadlines;
         let (until, kind, what) = match progress {
-            _ if is_error => (now + ERROR_BODY_WAIT.min(limits.idle), FailureKind::IdleTimeout, "error"),
-            Progress::Nothing => {
-                (self.started + limits.first_byte, FailureKind::FirstByteTimeout, "no byte of an answer came in time")
-            }
-            Progress::Running => {
-                (now + limits.idle, FailureKind::IdleTimeout, "the stream fell silent")
-            }
-            Progress::Finished => (now + AFTER_FINISH_WAIT.min(limits.idle), FailureKind::IdleTimeout, "finished"),
+            _ if is_error => (
+                now + ERROR_BODY_WAIT.min(limits.idle),
+                FailureKind::IdleTimeout,
+                "error",
+            ),
+            Progress::Nothing => (
+                self.started + limits.first_byte,
+                FailureKind::FirstByteTimeout,
+                "no byte of an answer came in time",
+            ),
+            Progress::Running => (
+                now + limits.idle,
+                FailureKind::IdleTimeout,
+                "the stream fell silent",
+            ),
+            Progress::Finished => (
+                now + AFTER_FINISH_WAIT.min(limits.idle),
+                FailureKind::IdleTimeout,
+                "finished",
+            ),
             Progress::Done => (now + AFTER_DONE_WAIT, FailureKind::IdleTimeout, "done"),
         };
         let total = self.started + limits.total;
@@ -118,6 +137,9 @@ impl Reading<'_> {
 }
 
 pub(crate) fn total_timeout(limits: &Deadlines) -> ModelFailure {
-    let text = format!("the request took longer than {} s in all", limits.total.as_secs());
-    failure(FailureKind::IdleTimeout, text)
+    let text = format!(
+        "the request took longer than {} s in all",
+        limits.total.as_secs()
+    );
+    failure(FailureKind::TotalTimeout, text)
 }

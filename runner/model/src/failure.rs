@@ -20,11 +20,21 @@ const ECHO_BYTES: usize = 24;
 const ECHO_SEARCH_CHARS: usize = FAILURE_TEXT_CHARS_MAX + 2 * ECHO_BYTES;
 
 pub(crate) fn failure(kind: FailureKind, text: impl Into<String>) -> ModelFailure {
-    ModelFailure { kind, status: None, retry_after_ms: None, text: text.into() }
+    ModelFailure {
+        kind,
+        status: None,
+        retry_after_ms: None,
+        text: text.into(),
+    }
 }
 
 /// An answer whose status is not 2xx.
-pub(crate) fn of_status(status: u16, headers: &HeaderMap, body: &[u8], now: SystemTime) -> ModelFailure {
+pub(crate) fn of_status(
+    status: u16,
+    headers: &HeaderMap,
+    body: &[u8],
+    now: SystemTime,
+) -> ModelFailure {
     let document = ServerError::from_document(body);
     let json = document.is_some();
     let error = document.unwrap_or_default();
@@ -41,16 +51,34 @@ pub(crate) fn of_status(status: u16, headers: &HeaderMap, body: &[u8], now: Syst
         _ => None,
     };
     // A per-minute limit that calls itself a quota says when to come back.
-    let passing = kind == FailureKind::Quota && !error.says(QUOTA_WORDS) && retry_after_ms.is_some();
-    let kind = if passing { FailureKind::RateLimit } else { kind };
-    let text = match (status, headers.get("location").and_then(|value| value.to_str().ok())) {
+    let passing =
+        kind == FailureKind::Quota && !error.says(QUOTA_WORDS) && retry_after_ms.is_some();
+    let kind = if passing {
+        FailureKind::RateLimit
+    } else {
+        kind
+    };
+    let text = match (
+        status,
+        headers
+            .get("location")
+            .and_then(|value| value.to_str().ok()),
+    ) {
         (300..400, Some(place)) => {
-            format!("HTTP {status}: redirects to {}", place.split(['?', '#']).next().unwrap_or(""))
+            format!(
+                "HTTP {status}: redirects to {}",
+                place.split(['?', '#']).next().unwrap_or("")
+            )
         }
         _ if message.is_empty() => format!("HTTP {status} without a message"),
         _ => format!("HTTP {status}: {message}"),
     };
-    ModelFailure { kind, status: Some(status), retry_after_ms, text: first_chars(&text, RAW_TEXT_CHARS_MAX) }
+    ModelFailure {
+        kind,
+        status: Some(status),
+        retry_after_ms,
+        text: first_chars(&text, RAW_TEXT_CHARS_MAX),
+    }
 }
 
 /// An error inside a stream that began well.
@@ -63,21 +91,45 @@ pub(crate) fn of_error_value(value: &Value) -> ModelFailure {
         Some(_) => FailureKind::InBandError,
     });
     let retry_after_ms = match kind {
-        FailureKind::RateLimit => retry_after::read(&HeaderMap::new(), &message, SystemTime::UNIX_EPOCH),
+        FailureKind::RateLimit => {
+            retry_after::read(&HeaderMap::new(), &message, SystemTime::UNIX_EPOCH)
+        }
         _ => None,
     };
-    let code = error.number.map(|number| format!(" {number}")).unwrap_or_default();
-    let words = if message.is_empty() { error.words.join(", ") } else { message };
-    let text = first_chars(&format!("error{code} inside the stream: {words}"), RAW_TEXT_CHARS_MAX);
-    ModelFailure { kind, status: None, retry_after_ms, text }
+    let code = error
+        .number
+        .map(|number| format!(" {number}"))
+        .unwrap_or_default();
+    let words = if message.is_empty() {
+        error.words.join(", ")
+    } else {
+        message
+    };
+    let text = first_chars(
+        &format!("error{code} inside the stream: {words}"),
+        RAW_TEXT_CHARS_MAX,
+    );
+    ModelFailure {
+        kind,
+        status: None,
+        retry_after_ms,
+        text,
+    }
 }
 
 /// Takes the key, echoes of the request and control characters out of a text, then cuts it.
-pub(crate) fn for_people(mut failure: ModelFailure, key: Option<&ApiKey>, request: &[u8]) -> ModelFailure {
+pub(crate) fn for_people(
+    mut failure: ModelFailure,
+    key: Option<&ApiKey>,
+    request: &[u8],
+) -> ModelFailure {
     let text = first_chars(&failure.text, RAW_TEXT_CHARS_MAX);
     let text = key.map_or_else(|| text.clone(), |key| key.hide_in(&text));
     let text = without_echo(&first_chars(&text, ECHO_SEARCH_CHARS), request);
-    let inert: String = text.chars().map(|c| if c.is_control() || is_bidi(c) { ' ' } else { c }).collect();
+    let inert: String = text
+        .chars()
+        .map(|c| if c.is_control() || is_bidi(c) { ' ' } else { c })
+        .collect();
     failure.text = first_chars(inert.trim(), FAILURE_TEXT_CHARS_MAX);
     failure
 }
@@ -92,24 +144,54 @@ fn known_kind(status: Option<u16>, error: &ServerError, message: &str) -> Option
     if status == Some(402) || error.says(QUOTA_WORDS) {
         return Some(FailureKind::Quota);
     }
-    if matches!(status, Some(401 | 403)) || (status.is_none_or(|status| status >= 500) && error.says(AUTH_WORDS)) {
+    if matches!(status, Some(401 | 403))
+        || (status.is_none_or(|status| status >= 500) && error.says(AUTH_WORDS))
+    {
         return Some(FailureKind::Auth);
     }
-    if status == Some(429) || (status.is_none_or(|status| status >= 500) && error.says(RATE_WORDS)) {
+    if status == Some(429) || (status.is_none_or(|status| status >= 500) && error.says(RATE_WORDS))
+    {
         let quota = has(QUOTA_PATTERNS);
-        return Some(if quota { FailureKind::Quota } else { FailureKind::RateLimit });
+        return Some(if quota {
+            FailureKind::Quota
+        } else {
+            FailureKind::RateLimit
+        });
     }
     // The last resort: servers without a code for it, also gateways that wrap it into a 500.
     let may_be_context = matches!(status, None | Some(400 | 413 | 422 | 500));
     (may_be_context && has(CONTEXT_PATTERNS)).then_some(FailureKind::ContextWindow)
 }
 
-const CONTEXT_WORDS: &[&str] =
-    &["context_length_exceeded", "exceed_context_size", "context_window_exceeded", "contextwindowexceeded"];
-const QUOTA_WORDS: &[&str] = &["insufficient_quota", "billing", "quota_exceeded", "insufficient_balance"];
-const AUTH_WORDS: &[&str] = &["invalid_api_key", "authentication", "permission_denied", "unauthorized"];
-const RATE_WORDS: &[&str] = &["rate_limit", "too_many_requests", "ratelimit", "resource_exhausted"];
-const QUOTA_PATTERNS: &[&str] = &["exceeded your current quota", "billing details", "insufficient balance"];
+const CONTEXT_WORDS: &[&str] = &[
+    "context_length_exceeded",
+    "exceed_context_size",
+    "context_window_exceeded",
+    "contextwindowexceeded",
+];
+const QUOTA_WORDS: &[&str] = &[
+    "insufficient_quota",
+    "billing",
+    "quota_exceeded",
+    "insufficient_balance",
+];
+const AUTH_WORDS: &[&str] = &[
+    "invalid_api_key",
+    "authentication",
+    "permission_denied",
+    "unauthorized",
+];
+const RATE_WORDS: &[&str] = &[
+    "rate_limit",
+    "too_many_requests",
+    "ratelimit",
+    "resource_exhausted",
+];
+const QUOTA_PATTERNS: &[&str] = &[
+    "exceeded your current quota",
+    "billing details",
+    "insufficient balance",
+];
 const CONTEXT_PATTERNS: &[&str] = &[
     "maximum context length",
     "context length exceeded",
@@ -151,9 +233,15 @@ fn without_echo(text: &str, request: &[u8]) -> String {
     for at in (0..bytes.len().saturating_sub(ECHO_BYTES)).step_by(ECHO_BYTES) {
         let window = &bytes[at..at + ECHO_BYTES];
         if find(request, window) {
-            let shared = (0..at).rev().take_while(|start| find(request, &bytes[*start..at + ECHO_BYTES])).last();
+            let shared = (0..at)
+                .rev()
+                .take_while(|start| find(request, &bytes[*start..at + ECHO_BYTES]))
+                .last();
             let cut = shared.unwrap_or(at);
-            let cut = (0..=cut).rev().find(|cut| text.is_char_boundary(*cut)).unwrap_or(0);
+            let cut = (0..=cut)
+                .rev()
+                .find(|cut| text.is_char_boundary(*cut))
+                .unwrap_or(0);
             return format!("{}[request]", &text[..cut]);
         }
     }
@@ -161,7 +249,9 @@ fn without_echo(text: &str, request: &[u8]) -> String {
 }
 
 fn find(haystack: &[u8], needle: &[u8]) -> bool {
-    haystack.windows(needle.len()).any(|window| window == needle)
+    haystack
+        .windows(needle.len())
+        .any(|window| window == needle)
 }
 
 /// Characters that reorder text on a terminal.

@@ -23,7 +23,9 @@ pub enum HttpError {
     NotAUrl { url: String, why: String },
     #[error("the base URL {url:?} is neither http nor https")]
     Scheme { url: String },
-    #[error("the base URL holds a user name or password; give the key as OPENAI_API_KEY or keyFile")]
+    #[error(
+        "the base URL holds a user name or password; give the key as OPENAI_API_KEY or keyFile"
+    )]
     Credentials,
     #[error("the base URL {url:?} has a query or a fragment")]
     Query { url: String },
@@ -44,13 +46,24 @@ pub struct Http {
 
 impl Http {
     /// `base_url` includes `/v1`. Nothing is opened, read or resolved before the first request.
-    pub fn new(base_url: &str, key: Option<ApiKey>, deadlines: Deadlines) -> Result<Self, HttpError> {
+    pub fn new(
+        base_url: &str,
+        key: Option<ApiKey>,
+        deadlines: Deadlines,
+    ) -> Result<Self, HttpError> {
         let base = parse_base(base_url)?;
         let mut headers = HeaderMap::new();
         if let Some(key) = &key {
             headers.insert(AUTHORIZATION, key.bearer()?);
         }
-        Ok(Self { base, headers, key, deadlines, recorder: None, client: OnceLock::new() })
+        Ok(Self {
+            base,
+            headers,
+            key,
+            deadlines,
+            recorder: None,
+            client: OnceLock::new(),
+        })
     }
 
     /// Records every response from now on.
@@ -87,7 +100,10 @@ impl Http {
         started: Instant,
         cancel: &CancellationToken,
     ) -> Result<Response, Stopped> {
-        let request = self.client()?.get(self.url(path)).headers(self.headers.clone());
+        let request = self
+            .client()?
+            .get(self.url(path))
+            .headers(self.headers.clone());
         self.send(request, started, cancel).await
     }
 
@@ -97,7 +113,9 @@ impl Http {
         started: Instant,
         cancel: &CancellationToken,
     ) -> Result<Response, Stopped> {
-        let Deadlines { first_byte, total, .. } = self.deadlines;
+        let Deadlines {
+            first_byte, total, ..
+        } = self.deadlines;
         let sent = wait(request.send(), started + first_byte.min(total), cancel).await;
         match sent {
             Waited::Cancelled => Err(Stopped::Cancelled),
@@ -119,8 +137,12 @@ impl Http {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        let client = build_client(&self.base, &self.deadlines)
-            .map_err(|fault| failure(FailureKind::BadRequest, format!("no HTTP client: {}", chain(&fault))))?;
+        let client = build_client(&self.base, &self.deadlines).map_err(|fault| {
+            failure(
+                FailureKind::BadRequest,
+                format!("no HTTP client: {}", chain(&fault)),
+            )
+        })?;
         Ok(self.client.get_or_init(|| client))
     }
 }
@@ -129,7 +151,10 @@ fn parse_base(base_url: &str) -> Result<Url, HttpError> {
     let url = base_url.trim();
     // A URL with a password in it must not reach a message.
     let shown = || url.rsplit('@').next().unwrap_or("").to_owned();
-    let base = Url::parse(url).map_err(|why| HttpError::NotAUrl { url: shown(), why: why.to_string() })?;
+    let base = Url::parse(url).map_err(|why| HttpError::NotAUrl {
+        url: shown(),
+        why: why.to_string(),
+    })?;
     if !matches!(base.scheme(), "http" | "https") || base.host().is_none() {
         return Err(HttpError::Scheme { url: shown() });
     }
@@ -175,7 +200,10 @@ fn proxy_for_http() -> bool {
 fn install_crypto() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
-        if rustls::crypto::ring::default_provider().install_default().is_err() {
+        if rustls::crypto::ring::default_provider()
+            .install_default()
+            .is_err()
+        {
             tracing::debug!("a TLS provider was installed before ours");
         }
     });
@@ -194,31 +222,53 @@ fn is_loopback(base: &Url) -> bool {
 fn of_send_fault(fault: &reqwest::Error) -> ModelFailure {
     let text = chain(fault);
     if sources(fault).any(|source| tls_fault(source).is_some()) {
-        return failure(FailureKind::NotAModel, format!("no trusted TLS server there: {text}"));
+        return failure(
+            FailureKind::NotAModel,
+            format!("no trusted TLS server there: {text}"),
+        );
     }
-    if sources(fault).any(|source| is_not_http(source)) {
-        return failure(FailureKind::NotAModel, format!("no HTTP server there: {text}"));
+    if sources(fault).any(is_not_http) {
+        return failure(
+            FailureKind::NotAModel,
+            format!("no HTTP server there: {text}"),
+        );
     }
-    let kind = if fault.is_connect() { FailureKind::Connect } else { FailureKind::Transport };
+    let kind = if fault.is_connect() {
+        FailureKind::Connect
+    } else {
+        FailureKind::Transport
+    };
     failure(kind, text)
 }
 
 /// A fault after the headers.
 pub(crate) fn of_body_fault(fault: &reqwest::Error) -> ModelFailure {
-    failure(FailureKind::Transport, format!("the connection broke: {}", chain(fault)))
+    failure(
+        FailureKind::Transport,
+        format!("the connection broke: {}", chain(fault)),
+    )
 }
 
 fn sources(fault: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
-    std::iter::successors(fault.source(), |source: &&(dyn Error + 'static)| (*source).source())
+    std::iter::successors(fault.source(), |source: &&(dyn Error + 'static)| {
+        (*source).source()
+    })
 }
 
 /// TLS faults travel inside I/O errors.
 fn tls_fault<'a>(source: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
-    source.downcast_ref().or_else(|| source.downcast_ref::<std::io::Error>()?.get_ref()?.downcast_ref())
+    source.downcast_ref().or_else(|| {
+        source
+            .downcast_ref::<std::io::Error>()?
+            .get_ref()?
+            .downcast_ref()
+    })
 }
 
 fn is_not_http(source: &(dyn Error + 'static)) -> bool {
-    source.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse)
+    source
+        .downcast_ref::<hyper::Error>()
+        .is_some_and(hyper::Error::is_parse)
 }
 
 /// The causes of an error in one line. The URL is left out: people know where they sent it.

@@ -43,8 +43,8 @@ impl ApiKey {
 
     /// The `authorization` header, marked so that HTTP code does not print or index it.
     pub(crate) fn bearer(&self) -> Result<HeaderValue, KeyError> {
-        let mut value =
-            HeaderValue::from_str(&format!("Bearer {}", self.0)).map_err(|_| KeyError::Characters)?;
+        let mut value = HeaderValue::from_str(&format!("Bearer {}", self.0))
+            .map_err(|_| KeyError::Characters)?;
         value.set_sensitive(true);
         Ok(value)
     }
@@ -52,14 +52,18 @@ impl ApiKey {
     /// Hides the key, and any word that begins like it, in a text for people.
     pub(crate) fn hide_in(&self, text: &str) -> String {
         let hidden = text.replace(&self.0, "[key]");
-        let Some(prefix) = self.0.get(..KEY_PREFIX_CHARS) else { return hidden };
+        let Some(prefix) = self.0.get(..KEY_PREFIX_CHARS) else {
+            return hidden;
+        };
         let mut out = String::with_capacity(hidden.len());
         let mut rest = hidden.as_str();
         while let Some(at) = rest.find(prefix) {
             out.push_str(&rest[..at]);
             out.push_str("[key]");
             let tail = &rest[at..];
-            rest = tail.find(char::is_whitespace).map_or("", |end| &tail[end..]);
+            rest = tail
+                .find(char::is_whitespace)
+                .map_or("", |end| &tail[end..]);
         }
         out.push_str(rest);
         out

@@ -73,7 +73,9 @@ impl Provider {
     /// The models on offer, asked of `GET {baseUrl}/models`; none where nothing can be asked.
     pub async fn models(&self, cancel: &CancellationToken) -> Result<Vec<ModelInfo>, Stopped> {
         match self {
-            Self::Http(http) => list_models(http, cancel).await.map_err(|stopped| self.inert(stopped, b"")),
+            Self::Http(http) => list_models(http, cancel)
+                .await
+                .map_err(|stopped| self.inert(stopped, b"")),
             Self::Replay(_) | Self::Echo => Ok(Vec::new()),
         }
     }
@@ -105,8 +107,13 @@ async fn run_http(
             if let Some(tape) = &mut tape {
                 tape.response(reply.status, &reply.headers);
             }
-            let reading =
-                Reading { started, deadlines: &http.deadlines, cancel, on_delta, tape: tape.as_mut() };
+            let reading = Reading {
+                started,
+                deadlines: &http.deadlines,
+                cancel,
+                on_delta,
+                tape: tape.as_mut(),
+            };
             read(reply, reading).await
         }
         Err(Stopped::Failed(failure)) => {
@@ -132,27 +139,54 @@ async fn run_local(
 ) -> Result<End, Stopped> {
     let deadlines = Deadlines::default();
     let started = Instant::now();
-    read(reply?, Reading { started, deadlines: &deadlines, cancel, on_delta, tape: None }).await
+    read(
+        reply?,
+        Reading {
+            started,
+            deadlines: &deadlines,
+            cancel,
+            on_delta,
+            tape: None,
+        },
+    )
+    .await
 }
 
 fn reply_of(mut response: reqwest::Response) -> Reply {
     let headers = std::mem::take(response.headers_mut());
-    Reply { status: response.status().as_u16(), headers, body: Body::Http(Box::new(response)) }
+    Reply {
+        status: response.status().as_u16(),
+        headers,
+        body: Body::Http(Box::new(response)),
+    }
 }
 
 fn echo_reply(body: &[u8]) -> Result<Reply, ModelFailure> {
-    let bad = |fault| failure(FailureKind::BadRequest, format!("echo cannot read the request: {fault}"));
+    let bad = |fault| {
+        failure(
+            FailureKind::BadRequest,
+            format!("echo cannot read the request: {fault}"),
+        )
+    };
     let text = echo::last_user_text(body).map_err(bad)?;
     let events = echo::stream_of(&text).map_err(bad)?;
     let pieces = events.into_iter().map(Bytes::from).collect();
     let body = Body::Recorded(RecordedBody::new(pieces, RecordedEnd::Clean));
-    Ok(Reply { status: 200, headers: HeaderMap::new(), body })
+    Ok(Reply {
+        status: 200,
+        headers: HeaderMap::new(),
+        body,
+    })
 }
 
 async fn list_models(http: &Http, cancel: &CancellationToken) -> Result<Vec<ModelInfo>, Stopped> {
     let started = Instant::now();
     let response = http.get("models", started, cancel).await?;
-    let Reply { status, headers, mut body } = reply_of(response);
+    let Reply {
+        status,
+        headers,
+        mut body,
+    } = reply_of(response);
     let mut bytes = Vec::new();
     let end = loop {
         match wait(body.next(), started + MODELS_WAIT, cancel).await {
@@ -161,7 +195,9 @@ async fn list_models(http: &Http, cancel: &CancellationToken) -> Result<Vec<Mode
                 bytes.extend_from_slice(&piece);
             }
             Waited::Ready(Ok(Some(_))) => {
-                return Err(failure(FailureKind::TooLarge, "the list of models is too long").into());
+                return Err(
+                    failure(FailureKind::TooLarge, "the list of models is too long").into(),
+                );
             }
             Waited::Ready(Ok(None)) => break BodyEnd::Clean,
             Waited::Ready(Err(fault)) => break BodyEnd::Broken(fault),
@@ -177,7 +213,11 @@ async fn list_models(http: &Http, cancel: &CancellationToken) -> Result<Vec<Mode
     match end {
         BodyEnd::Broken(fault) => Err(fault.into()),
         BodyEnd::Clean => ModelList::parse(&bytes).ok_or_else(|| {
-            failure(FailureKind::NotAModel, format!("HTTP {status} without a list of models")).into()
+            failure(
+                FailureKind::NotAModel,
+                format!("HTTP {status} without a list of models"),
+            )
+            .into()
         }),
     }
 }

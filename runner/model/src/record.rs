@@ -15,16 +15,31 @@ use crate::answer::BodyEnd;
 use crate::wire::record::{Record, RecordedEnd, RecordedRequest};
 
 /// What a replay needs of the headers. Others may hold cookies or account names.
-const HEADERS_KEPT: &[&str] = &["content-type", "date", "location", "retry-after", "retry-after-ms"];
+const HEADERS_KEPT: &[&str] = &[
+    "content-type",
+    "date",
+    "location",
+    "retry-after",
+    "retry-after-ms",
+];
 
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     #[error("cannot create the recording {path}: {source}")]
-    Create { path: PathBuf, source: std::io::Error },
+    Create {
+        path: PathBuf,
+        source: std::io::Error,
+    },
     #[error("cannot write to the recording {path}: {source}")]
-    Write { path: PathBuf, source: std::io::Error },
+    Write {
+        path: PathBuf,
+        source: std::io::Error,
+    },
     #[error("cannot encode a record for {path}: {source}")]
-    Encode { path: PathBuf, source: serde_json::Error },
+    Encode {
+        path: PathBuf,
+        source: serde_json::Error,
+    },
 }
 
 /// A file that grows by one line for each response.
@@ -42,16 +57,28 @@ impl Recorder {
             .create_new(true)
             .mode(0o600)
             .open(path)
-            .map_err(|source| RecordError::Create { path: path.to_owned(), source })?;
-        Ok(Self { path: path.to_owned(), file: Mutex::new(file) })
+            .map_err(|source| RecordError::Create {
+                path: path.to_owned(),
+                source,
+            })?;
+        Ok(Self {
+            path: path.to_owned(),
+            file: Mutex::new(file),
+        })
     }
 
     pub(crate) fn write(&self, tape: Tape) -> Result<(), RecordError> {
-        let encode = |source| RecordError::Encode { path: self.path.clone(), source };
+        let encode = |source| RecordError::Encode {
+            path: self.path.clone(),
+            source,
+        };
         let line = tape.into_record().to_line().map_err(encode)?;
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         file.write_all(line.as_bytes())
-            .map_err(|source| RecordError::Write { path: self.path.clone(), source })
+            .map_err(|source| RecordError::Write {
+                path: self.path.clone(),
+                source,
+            })
     }
 }
 
@@ -64,9 +91,21 @@ pub(crate) struct Tape {
 
 impl Tape {
     pub(crate) fn of_request(body: &[u8]) -> Self {
-        let sha256 = Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect();
-        let request = Some(RecordedRequest { sha256, bytes: body.len() as u64 });
-        Self { record: Record { request, ..Record::default() }, body: Vec::new() }
+        let sha256 = Sha256::digest(body)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let request = Some(RecordedRequest {
+            sha256,
+            bytes: body.len() as u64,
+        });
+        Self {
+            record: Record {
+                request,
+                ..Record::default()
+            },
+            body: Vec::new(),
+        }
     }
 
     pub(crate) fn response(&mut self, status: u16, headers: &HeaderMap) {

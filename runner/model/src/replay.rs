@@ -17,13 +17,24 @@ const REPLAY_BYTES_MAX: u64 = 512 * 1024 * 1024;
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     #[error("cannot read the recording {path}: {source}")]
-    Read { path: PathBuf, source: std::io::Error },
+    Read {
+        path: PathBuf,
+        source: std::io::Error,
+    },
     #[error("the recording {path} is longer than {REPLAY_BYTES_MAX} bytes")]
     TooLong { path: PathBuf },
     #[error("the recording {path}, line {line}: {source}")]
-    Parse { path: PathBuf, line: usize, source: serde_json::Error },
+    Parse {
+        path: PathBuf,
+        line: usize,
+        source: serde_json::Error,
+    },
     #[error("the recording {path}, line {line}: {what}")]
-    Record { path: PathBuf, line: usize, what: &'static str },
+    Record {
+        path: PathBuf,
+        line: usize,
+        what: &'static str,
+    },
 }
 
 /// The records of a file and how many of them have been played.
@@ -36,9 +47,14 @@ pub struct Replay {
 
 impl Replay {
     pub fn open(path: &Path) -> Result<Self, ReplayError> {
-        let read = |source| ReplayError::Read { path: path.to_owned(), source };
+        let read = |source| ReplayError::Read {
+            path: path.to_owned(),
+            source,
+        };
         if std::fs::metadata(path).map_err(read)?.len() > REPLAY_BYTES_MAX {
-            return Err(ReplayError::TooLong { path: path.to_owned() });
+            return Err(ReplayError::TooLong {
+                path: path.to_owned(),
+            });
         }
         let text = std::fs::read_to_string(path).map_err(read)?;
         Self::parse(path, &text)
@@ -47,11 +63,23 @@ impl Replay {
     /// Reads a recording from memory; `path` is its name in messages.
     pub fn parse(path: &Path, text: &str) -> Result<Self, ReplayError> {
         let mut records = Vec::new();
-        for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        for (at, line) in text
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| !line.trim().is_empty())
+        {
             let line_number = at + 1;
-            let parse = |source| ReplayError::Parse { path: path.to_owned(), line: line_number, source };
+            let parse = |source| ReplayError::Parse {
+                path: path.to_owned(),
+                line: line_number,
+                source,
+            };
             let record = Record::parse(line).map_err(parse)?;
-            let bad = |what| ReplayError::Record { path: path.to_owned(), line: line_number, what };
+            let bad = |what| ReplayError::Record {
+                path: path.to_owned(),
+                line: line_number,
+                what,
+            };
             if record.status.is_none() == record.failure.is_none() {
                 return Err(bad("exactly one of status and failure must be there"));
             }
@@ -60,7 +88,11 @@ impl Replay {
             }
             records.push(record);
         }
-        Ok(Self { path: path.to_owned(), records, played: AtomicUsize::new(0) })
+        Ok(Self {
+            path: path.to_owned(),
+            records,
+            played: AtomicUsize::new(0),
+        })
     }
 
     /// How many requests this recording can answer.
@@ -77,13 +109,23 @@ impl Replay {
         let at = self.played.fetch_add(1, Ordering::Relaxed);
         let Some(record) = self.records.get(at) else {
             let (path, had) = (self.path.display(), self.records.len());
-            let text = format!("the recording {path} has {had} responses and request {} came", at + 1);
+            let text = format!(
+                "the recording {path} has {had} responses and request {} came",
+                at + 1
+            );
             return Err(failure(FailureKind::BadRequest, text));
         };
         match (record.status, &record.failure) {
-            (Some(status), _) => Ok(Reply { status, headers: headers_of(record), body: body_of(record) }),
+            (Some(status), _) => Ok(Reply {
+                status,
+                headers: headers_of(record),
+                body: body_of(record),
+            }),
             (None, Some(failure)) => Err(failure.clone()),
-            (None, None) => Err(failure(FailureKind::BadRequest, "a record without a response")),
+            (None, None) => Err(failure(
+                FailureKind::BadRequest,
+                "a record without a response",
+            )),
         }
     }
 }
@@ -119,7 +161,10 @@ pub(crate) struct RecordedBody {
 
 impl RecordedBody {
     pub(crate) fn new(pieces: Vec<Bytes>, end: RecordedEnd) -> Self {
-        Self { pieces: pieces.into_iter(), end }
+        Self {
+            pieces: pieces.into_iter(),
+            end,
+        }
     }
 
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ModelFailure> {
@@ -128,9 +173,10 @@ impl RecordedBody {
         }
         match self.end {
             RecordedEnd::Clean => Ok(None),
-            RecordedEnd::Reset => {
-                Err(failure(FailureKind::Transport, "the connection broke where the recording says so"))
-            }
+            RecordedEnd::Reset => Err(failure(
+                FailureKind::Transport,
+                "the connection broke where the recording says so",
+            )),
             RecordedEnd::Silent => std::future::pending().await,
         }
     }

@@ -23,8 +23,14 @@ pub fn decide(failure: &ModelFailure, attempt: u32, elapsed_ms: u64, jitter: f64
     if attempt.saturating_add(1) >= attempts_max(failure.kind) {
         return None;
     }
-    let doubled = BASE_DELAY_MS.saturating_mul(1 << attempt.min(16)).min(DELAY_MS_MAX);
-    let jitter = if jitter.is_finite() { jitter.clamp(0.0, 1.0) } else { 0.5 };
+    let doubled = BASE_DELAY_MS
+        .saturating_mul(1 << attempt.min(16))
+        .min(DELAY_MS_MAX);
+    let jitter = if jitter.is_finite() {
+        jitter.clamp(0.0, 1.0)
+    } else {
+        0.5
+    };
     let spread = doubled as f64 * (1.0 - SPREAD + 2.0 * SPREAD * jitter);
     let delay = (spread as u64).max(failure.retry_after_ms.unwrap_or(0));
     (elapsed_ms.saturating_add(delay) <= BUDGET_MS).then_some(delay)
@@ -48,6 +54,7 @@ pub fn attempts_max(kind: FailureKind) -> u32 {
         | FailureKind::ContextWindow
         | FailureKind::BadRequest
         | FailureKind::NotAModel
+        | FailureKind::TotalTimeout
         | FailureKind::TooLarge => 1,
     }
 }

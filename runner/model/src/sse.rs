@@ -22,7 +22,10 @@ pub(crate) struct Caps {
 
 impl Default for Caps {
     fn default() -> Self {
-        Self { event_bytes: EVENT_BYTES_MAX, stream_bytes: STREAM_BYTES_MAX }
+        Self {
+            event_bytes: EVENT_BYTES_MAX,
+            stream_bytes: STREAM_BYTES_MAX,
+        }
     }
 }
 
@@ -62,7 +65,11 @@ pub(crate) struct SseReader {
 impl SseReader {
     pub(crate) fn new(caps: Caps) -> Self {
         let (push, pushed) = unbounded_channel();
-        Self { push, parser: SseByteStream::new(Pushed(pushed)), meter: Meter::new(caps) }
+        Self {
+            push,
+            parser: SseByteStream::new(Pushed(pushed)),
+            meter: Meter::new(caps),
+        }
     }
 
     /// Takes the next bytes of the stream.
@@ -88,7 +95,10 @@ impl SseReader {
                 Some(Some(Err(fault))) => return Err(SseFault::NotSse(fault)),
                 Some(Some(Ok(sse))) => {
                     if let Some(data) = sse.data {
-                        return Ok(Some(SseEvent { name: sse.event, data }));
+                        return Ok(Some(SseEvent {
+                            name: sse.event,
+                            data,
+                        }));
                     }
                 }
             }
@@ -114,7 +124,13 @@ struct Meter {
 
 impl Meter {
     fn new(caps: Caps) -> Self {
-        Self { caps, event: 0, stream: 0, line_bytes: 0, after_cr: false }
+        Self {
+            caps,
+            event: 0,
+            stream: 0,
+            line_bytes: 0,
+            after_cr: false,
+        }
     }
 
     fn count(&mut self, bytes: &[u8]) -> Result<(), SseFault> {
@@ -129,7 +145,11 @@ impl Meter {
                 _ if completes_crlf => {}
                 b'\n' | b'\r' => {
                     // A blank line ends the event (WHATWG HTML, 9.2.6).
-                    self.event = if self.line_bytes == 0 { 0 } else { self.event + 1 };
+                    self.event = if self.line_bytes == 0 {
+                        0
+                    } else {
+                        self.event + 1
+                    };
                     self.line_bytes = 0;
                 }
                 _ => {

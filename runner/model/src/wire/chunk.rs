@@ -139,8 +139,15 @@ impl Content {
 
 impl ContentPart {
     fn parts(&self) -> Vec<Part<'_>> {
-        let thoughts = self.thinking.iter().flatten().filter_map(|thought| thought.text.as_deref());
-        thoughts.map(Part::Thinking).chain(self.text.as_deref().map(Part::Text)).collect()
+        let thoughts = self
+            .thinking
+            .iter()
+            .flatten()
+            .filter_map(|thought| thought.text.as_deref());
+        thoughts
+            .map(Part::Thinking)
+            .chain(self.text.as_deref().map(Part::Text))
+            .collect()
     }
 }
 
@@ -154,7 +161,12 @@ impl Chunk {
         if let Some(error) = self.error.take() {
             return Some(error);
         }
-        if let Some(error) = self.choices.iter_mut().flatten().find_map(|choice| choice.error.take()) {
+        if let Some(error) = self
+            .choices
+            .iter_mut()
+            .flatten()
+            .find_map(|choice| choice.error.take())
+        {
             return Some(error);
         }
         let bare = self.choices.is_none()
@@ -163,7 +175,11 @@ impl Chunk {
                 || self.message.as_ref().is_some_and(Value::is_string)
                 || self.detail.is_some());
         bare.then(|| {
-            let text = self.message.take().or_else(|| self.detail.take()).unwrap_or(Value::Null);
+            let text = self
+                .message
+                .take()
+                .or_else(|| self.detail.take())
+                .unwrap_or(Value::Null);
             let mut error = serde_json::Map::new();
             error.insert("message".to_owned(), text);
             if let Some(code) = self.code.take() {

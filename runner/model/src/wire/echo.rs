@@ -36,7 +36,11 @@ struct OutDelta<'a> {
 /// The text of the last user message of a request body.
 pub(crate) fn last_user_text(body: &[u8]) -> Result<String, serde_json::Error> {
     let request: Request = serde_json::from_slice(body)?;
-    let last = request.messages.iter().rev().find(|message| message.role == "user");
+    let last = request
+        .messages
+        .iter()
+        .rev()
+        .find(|message| message.role == "user");
     Ok(match last.and_then(|message| message.content.as_ref()) {
         Some(Value::String(text)) => text.clone(),
         _ => String::new(),
@@ -55,6 +59,13 @@ pub(crate) fn stream_of(text: &str) -> Result<Vec<String>, serde_json::Error> {
 }
 
 fn event(content: Option<&str>, finish_reason: Option<&str>) -> Result<String, serde_json::Error> {
-    let choice = OutChoice { index: 0, delta: OutDelta { content }, finish_reason };
-    Ok(format!("data: {}\n\n", serde_json::to_string(&OutChunk { choices: [choice] })?))
+    let choice = OutChoice {
+        index: 0,
+        delta: OutDelta { content },
+        finish_reason,
+    };
+    Ok(format!(
+        "data: {}\n\n",
+        serde_json::to_string(&OutChunk { choices: [choice] })?
+    ))
 }

@@ -26,7 +26,10 @@ impl ServerError {
     pub(crate) fn from_value(value: &Value) -> Self {
         match value {
             Value::Array(items) => items.first().map(Self::from_value).unwrap_or_default(),
-            Value::String(text) => Self { message: Some(text.clone()), ..Self::default() },
+            Value::String(text) => Self {
+                message: Some(text.clone()),
+                ..Self::default()
+            },
             Value::Object(object) => match object.get("error") {
                 Some(inner) if !inner.is_null() => {
                     let mut error = Self::from_value(inner);
@@ -37,7 +40,10 @@ impl ServerError {
                     error
                 }
                 _ => {
-                    let mut error = Self { message: message_of(value), ..Self::default() };
+                    let mut error = Self {
+                        message: message_of(value),
+                        ..Self::default()
+                    };
                     error.take_marks(value);
                     error
                 }
@@ -54,17 +60,22 @@ impl ServerError {
                     Err(_) => self.words.push(word.to_ascii_lowercase()),
                 },
                 Some(Value::Number(number)) => {
-                    let number = number.as_u64().and_then(|number| u16::try_from(number).ok());
+                    let number = number
+                        .as_u64()
+                        .and_then(|number| u16::try_from(number).ok());
                     self.number = self.number.or(number);
                 }
                 _ => {}
             }
         }
-        self.counts_context |= object.get("n_ctx").is_some() && object.get("n_prompt_tokens").is_some();
+        self.counts_context |=
+            object.get("n_ctx").is_some() && object.get("n_prompt_tokens").is_some();
     }
 
     pub(crate) fn says(&self, words: &[&str]) -> bool {
-        self.words.iter().any(|word| words.iter().any(|wanted| word.contains(wanted)))
+        self.words
+            .iter()
+            .any(|word| words.iter().any(|wanted| word.contains(wanted)))
     }
 }
 

@@ -47,7 +47,13 @@ impl ModelList {
 
 impl ModelEntry {
     fn into_info(self) -> ModelInfo {
-        let window = self.max_model_len.or(self.context_length).or(self.meta.and_then(|meta| meta.n_ctx));
-        ModelInfo { id: self.id, context_window: window }
+        let window = self
+            .max_model_len
+            .or(self.context_length)
+            .or(self.meta.and_then(|meta| meta.n_ctx));
+        ModelInfo {
+            id: self.id,
+            context_window: window,
+        }
     }
 }

@@ -29,8 +29,14 @@ impl Wire for OpenAiChat {
         // The fixed part is an object; the messages are its last member.
         bytes.pop();
         bytes.extend_from_slice(b",\"messages\":[");
-        let system = (!header.system.is_empty()).then(|| Out::System { content: &header.system });
-        for (at, message) in system.into_iter().chain(messages.iter().map(Out::of)).enumerate() {
+        let system = (!header.system.is_empty()).then(|| Out::System {
+            content: &header.system,
+        });
+        for (at, message) in system
+            .into_iter()
+            .chain(messages.iter().map(Out::of))
+            .enumerate()
+        {
             if at > 0 {
                 bytes.push(b',');
             }
@@ -123,11 +129,18 @@ struct OutFunction<'a> {
 
 impl<'a> Fixed<'a> {
     fn of(header: &'a RequestHeader) -> Self {
-        let Sampling { temperature, max_tokens, seed, reasoning_effort } = &header.sampling;
+        let Sampling {
+            temperature,
+            max_tokens,
+            seed,
+            reasoning_effort,
+        } = &header.sampling;
         Self {
             model: &header.model,
             stream: true,
-            stream_options: StreamOptions { include_usage: true },
+            stream_options: StreamOptions {
+                include_usage: true,
+            },
             temperature: *temperature,
             max_tokens: *max_tokens,
             seed: *seed,
@@ -139,8 +152,19 @@ impl<'a> Fixed<'a> {
 
 impl<'a> Tool<'a> {
     fn of(tool: &'a ToolSchema) -> Self {
-        let ToolSchema { name, description, parameters } = tool;
-        Self { kind: "function", function: Function { name, description, parameters } }
+        let ToolSchema {
+            name,
+            description,
+            parameters,
+        } = tool;
+        Self {
+            kind: "function",
+            function: Function {
+                name,
+                description,
+                parameters,
+            },
+        }
     }
 }
 
@@ -152,15 +176,26 @@ impl<'a> Out<'a> {
                 content: (!text.is_empty() || calls.is_empty()).then_some(text.as_str()),
                 tool_calls: calls.iter().map(OutCall::of).collect(),
             },
-            Message::Tool { call_id, content } => Self::Tool { tool_call_id: call_id, content },
+            Message::Tool { call_id, content } => Self::Tool {
+                tool_call_id: call_id,
+                content,
+            },
         }
     }
 }
 
 impl<'a> OutCall<'a> {
     fn of(call: &'a MessageCall) -> Self {
-        let MessageCall { id, name, arguments } = call;
-        Self { id, kind: "function", function: OutFunction { name, arguments } }
+        let MessageCall {
+            id,
+            name,
+            arguments,
+        } = call;
+        Self {
+            id,
+            kind: "function",
+            function: OutFunction { name, arguments },
+        }
     }
 }
 

@@ -67,7 +67,13 @@ impl Record {
         match String::from_utf8(bytes) {
             Ok(text) => self.body = Some(text),
             Err(fault) => {
-                self.body_hex = Some(fault.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect());
+                self.body_hex = Some(
+                    fault
+                        .as_bytes()
+                        .iter()
+                        .map(|byte| format!("{byte:02x}"))
+                        .collect(),
+                );
             }
         }
     }
@@ -85,5 +91,10 @@ impl Record {
 fn from_hex(hex: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u32>> = hex.chars().map(|c| c.to_digit(16)).collect();
     let digits = digits.filter(|digits| digits.len().is_multiple_of(2))?;
-    Some(digits.chunks_exact(2).map(|pair| (pair[0] * 16 + pair[1]) as u8).collect())
+    Some(
+        digits
+            .chunks_exact(2)
+            .map(|pair| (pair[0] * 16 + pair[1]) as u8)
+            .collect(),
+    )
 }
