@@ -5,6 +5,8 @@
 //! decides is pure: `compile`, `report`, `explain`, `denial`, `manifest`. Start with `compile`.
 
 #[cfg(target_os = "linux")]
+pub mod canary;
+#[cfg(target_os = "linux")]
 pub mod client;
 pub mod compile;
 pub mod denial;
