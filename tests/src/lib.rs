@@ -12,9 +12,11 @@
 )]
 
 pub mod binary;
+pub mod log;
 pub mod net;
 pub mod procs;
 pub mod run;
+pub mod server;
 pub mod skip;
 pub mod tidy;
 pub mod tree;

@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::wait;
 
-/// Pids whose arguments or environment hold `mark`, ourselves and zombies aside.
+/// Pids whose arguments, environment, program or folder hold `mark`, ourselves and zombies aside.
 pub fn marked(mark: &str) -> Vec<u32> {
     let own = std::process::id();
     let entries = std::fs::read_dir("/proc").expect("/proc is mounted");
@@ -23,7 +23,21 @@ fn holds(pid: u32, mark: &str) -> bool {
             .windows(mark.len())
             .any(|window| window == mark.as_bytes())
     };
-    found(&read("cmdline")) || found(&read("environ"))
+    let link = |name: &str| {
+        let target = std::fs::read_link(format!("/proc/{pid}/{name}")).unwrap_or_default();
+        found(target.as_os_str().as_encoded_bytes())
+    };
+    // A zombie has no memory left to read, and no program.
+    found(&read("cmdline")) || found(&read("environ")) || link("exe") || link("cwd")
+}
+
+/// The arguments of what is left, for a failing assertion.
+pub fn told(mark: &str) -> Vec<String> {
+    let arguments = |pid: &u32| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let left = marked(mark);
+    left.iter()
+        .map(|pid| format!("{pid}: {}", String::from_utf8_lossy(&arguments(pid))))
+        .collect()
 }
 
 /// Whether all marked processes are gone within `limit`.

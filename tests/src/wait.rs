@@ -31,10 +31,6 @@ pub fn ended(pid: u32, limit: Duration) -> bool {
 /// waited on, such as a file of another process appearing.
 pub fn until(limit: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + limit;
-    let tick = Timespec {
-        tv_sec: 0,
-        tv_nsec: 2_000_000,
-    };
     loop {
         if condition() {
             return true;
@@ -42,7 +38,23 @@ pub fn until(limit: Duration, mut condition: impl FnMut() -> bool) -> bool {
         if Instant::now() >= deadline {
             return false;
         }
-        // poll(2) on nothing: gives the processor away between two looks.
-        poll(&mut [], Some(&tick)).ok();
+        pause(2_000_000);
+    }
+}
+
+/// Gives the processor away between two looks at something that changes fast.
+pub fn blink() {
+    pause(50_000);
+}
+
+/// poll(2) on nothing.
+fn pause(nanos: i64) {
+    let tick = Timespec {
+        tv_sec: 0,
+        tv_nsec: nanos,
+    };
+    match poll(&mut [], Some(&tick)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(error) => panic!("poll(2) on nothing: {error}"),
     }
 }
