@@ -81,6 +81,17 @@ pub enum Access {
     Write,
 }
 
+impl std::fmt::Display for Access {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Access::Hidden => "hidden",
+            Access::Read => "read-only",
+            Access::Private => "private",
+            Access::Write => "writable",
+        })
+    }
+}
+
 impl Confinement {
     /// What governs `path`: the longest listed path that is `path` or above it. Lexical; links are
     /// the kernel's business. For explanations and comparison, never for enforcement.

@@ -8,10 +8,15 @@
 //! Start with [`confinement::Confinement`], then [`guarantee`].
 
 pub mod confinement;
+pub mod environment;
 pub mod error;
+pub mod gitconfig;
 pub mod guarantee;
 pub mod mode;
+mod narrower;
 pub mod nearest;
+pub mod profile;
+pub mod resolve;
 pub mod seccomp;
 pub mod units;
 
@@ -19,3 +24,6 @@ pub use confinement::Confinement;
 pub use error::PolicyError;
 pub use guarantee::{Guarantee, GuaranteeReport, State};
 pub use mode::Mode;
+pub use narrower::{Widening, intersect, narrower_or_equal};
+pub use profile::Profile;
+pub use resolve::{Asked, Host, Resolved, resolve};
