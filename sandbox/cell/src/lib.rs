@@ -6,7 +6,67 @@
 //! `sys`. It depends on no other crate of this workspace and decides nothing: it carries out a
 //! [`plan::Plan`] that was computed and checked elsewhere, step by step, and reports the step that
 //! failed. It never parses anything the confined command wrote, except length-prefixed frames.
+//!
+//! Reading order: [`plan`] (what is asked for), `session` (set up once), `mounts`, then for each
+//! call `broker`, `init`, `call`.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
 
 pub mod frame;
 pub mod plan;
 pub mod protocol;
+
+#[cfg(target_os = "linux")]
+pub mod broker;
+#[cfg(not(target_os = "linux"))]
+#[path = "unsupported.rs"]
+pub mod broker;
+
+#[cfg(target_os = "linux")]
+mod call;
+#[cfg(target_os = "linux")]
+mod caps;
+#[cfg(target_os = "linux")]
+mod dev;
+#[cfg(target_os = "linux")]
+mod domain;
+#[cfg(target_os = "linux")]
+mod evidence;
+#[cfg(target_os = "linux")]
+mod fault;
+#[cfg(target_os = "linux")]
+mod filter;
+#[cfg(target_os = "linux")]
+mod identity;
+#[cfg(target_os = "linux")]
+mod init;
+#[cfg(target_os = "linux")]
+mod limits;
+#[cfg(target_os = "linux")]
+mod listener;
+#[cfg(target_os = "linux")]
+mod mounts;
+#[cfg(target_os = "linux")]
+mod processes;
+#[cfg(target_os = "linux")]
+mod protect;
+#[cfg(target_os = "linux")]
+mod running;
+#[cfg(target_os = "linux")]
+mod session;
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)]
+mod sys;
+#[cfg(target_os = "linux")]
+mod syscalls;
+#[cfg(target_os = "linux")]
+mod tree;
+#[cfg(target_os = "linux")]
+mod watch;
+#[cfg(target_os = "linux")]
+mod wire;
+
+/// The file worker: serves one request on the frame socket in a confined child that is not
+/// executed, and returns its exit code. The path is the working directory, already entered.
+pub type WorkerFn = fn(OwnedFd, &Path) -> i32;

@@ -131,5 +131,8 @@ pub struct CallEnd {
     pub killed: bool,
     /// Processes that were still there when the main process had ended, and were ended.
     pub background: u32,
+    /// Of those, the ones that could not be ended (only without a PID namespace).
+    #[serde(default)]
+    pub survivors: u32,
     pub wall_us: u64,
 }

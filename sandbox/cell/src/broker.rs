@@ -1,0 +1,295 @@
+//! The broker: sets a session up once, makes calls, ends them.
+//!
+//! [`serve`] answers a supervisor over a channel; [`run_one`] is the broker inside the process that
+//! was started for one command. Both must run before the process has a second thread. Start
+//! reading at [`Broker::turn`].
+
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+
+use crate::WorkerFn;
+use crate::call::{Call, Work};
+use crate::fault::{At, broken};
+use crate::frame::{Channel, FrameError, Rights};
+use crate::init::{self, Extent};
+use crate::plan::{CallLimits, Plan};
+use crate::processes;
+use crate::protocol::{CallEnd, Denial, FromBroker, ReadyFacts, SetupFault, ToBroker, What};
+use crate::running::Running;
+use crate::session::Session;
+use crate::sys::{self, exit_now};
+
+/// Calls at one time; a supervisor that asks for more gets a fault.
+const CALLS_MAX: usize = 64;
+
+/// Exit codes of a broker process.
+const DONE: i32 = 0;
+const NO_PLAN: i32 = 2;
+const NOT_READY: i32 = 7;
+
+/// Serves one supervisor until it closes the channel or dies, then ends every call.
+pub fn serve(mut channel: Channel, worker: WorkerFn) -> i32 {
+    let plan = match channel.recv_json() {
+        Ok((ToBroker::Plan { plan }, _)) => plan,
+        Ok(_) | Err(_) => return NO_PLAN,
+    };
+    let (mut broker, facts) = match Broker::open(&plan, worker) {
+        Ok(opened) => opened,
+        Err(fault) => {
+            // A supervisor that is gone needs no answer.
+            return match channel.send_json(&FromBroker::Failed { fault }, &[]) {
+                Ok(()) | Err(_) => NOT_READY,
+            };
+        }
+    };
+    drop(plan);
+    let ready = FromBroker::Ready { facts };
+    let mut events = VecDeque::from([ready]);
+    loop {
+        for event in events.drain(..) {
+            if channel.send_json(&event, &[]).is_err() {
+                return broker.end_all();
+            }
+        }
+        let woken = broker.turn(Some(channel.as_fd()), &mut events);
+        if woken == Woken::ByOther && broker.obey(&mut channel, &mut events).is_err() {
+            return broker.end_all();
+        }
+    }
+}
+
+/// Runs one command under `plan` in this very process and waits for its end. SIGINT, SIGTERM and
+/// SIGHUP end the call; the end then carries that signal.
+pub fn run_one(
+    plan: &Plan,
+    what: What,
+    stdio: [OwnedFd; 3],
+) -> Result<(CallEnd, Vec<Denial>), SetupFault> {
+    let (mut broker, _facts) = Broker::open(plan, no_worker)?;
+    let mut signals = SigSet::empty();
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+        signals.add(signal);
+    }
+    sigprocmask(SigmaskHow::SIG_BLOCK, Some(&signals), None).at("signals")?;
+    let asked = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC).at("signals")?;
+    broker.start(0, what, plan.limits, stdio.into())?;
+    let mut events = VecDeque::new();
+    let mut denials = Vec::new();
+    let mut by = None;
+    loop {
+        if broker.turn(Some(asked.as_fd()), &mut events) == Woken::ByOther {
+            by = asked
+                .read_signal()
+                .at("signals")?
+                .map(|s| s.ssi_signo as i32);
+            broker.kill(0);
+        }
+        for event in events.drain(..) {
+            match event {
+                FromBroker::NotRun { fault, .. } => return Err(fault),
+                FromBroker::Denied { denial, .. } => denials.push(denial),
+                FromBroker::Ended { mut end, .. } => {
+                    end.signal = by.or(end.signal);
+                    return Ok((end, denials));
+                }
+                FromBroker::Started { .. }
+                | FromBroker::Ready { .. }
+                | FromBroker::Failed { .. } => {}
+            }
+        }
+    }
+}
+
+/// `run_one` makes no worker calls.
+fn no_worker(_: OwnedFd, _: &std::path::Path) -> i32 {
+    crate::call::NOT_RUN
+}
+
+/// What ended a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Woken {
+    /// Something of the broker's own, or a timer; it has been handled.
+    ByCalls,
+    /// The descriptor that the caller gave.
+    ByOther,
+}
+
+struct Broker {
+    /// `None` only in a forked child, which takes it away.
+    session: Option<Session>,
+    calls: Vec<Running>,
+    worker: WorkerFn,
+}
+
+impl Broker {
+    fn open(plan: &Plan, worker: WorkerFn) -> Result<(Broker, ReadyFacts), SetupFault> {
+        let (session, facts) = Session::open(plan)?;
+        let broker = Broker {
+            session: Some(session),
+            calls: Vec::new(),
+            worker,
+        };
+        Ok((broker, facts))
+    }
+
+    /// Waits until something happens and handles it: notifications first, because a call waits for
+    /// their answer; then reports, ends, and limits.
+    fn turn(&mut self, other: Option<BorrowedFd<'_>>, events: &mut VecDeque<FromBroker>) -> Woken {
+        let woken = self.wait(other);
+        let now = Instant::now();
+        let Some(session) = self.session.as_mut() else {
+            return Woken::ByCalls;
+        };
+        let mut at = 0;
+        while let Some(running) = self.calls.get_mut(at) {
+            running.attend(session, now, events);
+            if running.is_over() {
+                let running = self.calls.swap_remove(at);
+                self.finish(running, events);
+                return woken;
+            }
+            at += 1;
+        }
+        woken
+    }
+
+    /// Polls everything there is; each call's own state says what it waits for.
+    fn wait(&mut self, other: Option<BorrowedFd<'_>>) -> Woken {
+        let now = Instant::now();
+        let deadline = self.calls.iter().filter_map(Running::deadline).min();
+        let timeout = match deadline {
+            None => PollTimeout::NONE,
+            Some(at) => {
+                let left = at.saturating_duration_since(now);
+                PollTimeout::try_from(left.as_millis() + 1).unwrap_or(PollTimeout::MAX)
+            }
+        };
+        let mut fds = Vec::with_capacity(2 + 3 * self.calls.len());
+        fds.extend(other.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
+        for running in &self.calls {
+            running.poll_fds(&mut fds);
+        }
+        match poll(&mut fds, timeout) {
+            Ok(_) => {}
+            Err(Errno::EINTR | Errno::EAGAIN) => return Woken::ByCalls,
+            // Only ENOMEM and faults of ours are left: without a wait no limit would hold.
+            Err(_) => exit_now(NOT_READY),
+        }
+        let ready: Vec<bool> = fds.iter().map(|fd| fd.any() == Some(true)).collect();
+        drop(fds);
+        let own = usize::from(other.is_some());
+        let mut of_calls = ready[own..].iter().copied();
+        for running in &mut self.calls {
+            running.note_ready(&mut of_calls);
+        }
+        if own == 1 && ready[0] {
+            Woken::ByOther
+        } else {
+            Woken::ByCalls
+        }
+    }
+
+    /// One request of the supervisor.
+    fn obey(
+        &mut self,
+        channel: &mut Channel,
+        events: &mut VecDeque<FromBroker>,
+    ) -> Result<(), FrameError> {
+        let (request, fds) = channel.recv_json()?;
+        match request {
+            ToBroker::Plan { .. } => return Err(FrameError::NotAnObject),
+            ToBroker::Kill { call } => self.kill(call),
+            ToBroker::Call { call, what, limits } => {
+                if let Err(fault) = self.start(call, what, limits, fds) {
+                    events.push_back(FromBroker::NotRun { call, fault });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn start(
+        &mut self,
+        id: u64,
+        what: What,
+        limits: CallLimits,
+        mut fds: Vec<OwnedFd>,
+    ) -> Result<(), SetupFault> {
+        if self.calls.len() >= CALLS_MAX || self.calls.iter().any(|c| c.id == id) {
+            let text = format!("call {id} is running, or {CALLS_MAX} others are");
+            return Err(broken("call", None, libc::EAGAIN, text));
+        }
+        let socket = (fds.len() == 4).then(|| fds.pop()).flatten();
+        let stdio: [OwnedFd; 3] = fds.try_into().map_err(|fds: Vec<_>| {
+            let text = format!("{} descriptors came with the call", fds.len());
+            broken("descriptors", None, libc::EBADF, text)
+        })?;
+        let work = Work::new(what, socket, self.worker)?;
+        let call = Call {
+            work,
+            limits,
+            stdio,
+        };
+        let (ours, theirs) = Channel::pair(Rights::Accepted)
+            .map_err(|e| broken("call", None, libc::EMFILE, e.to_string()))?;
+        let began = Instant::now();
+        let namespaces = match &self.session {
+            Some(session) => session.call_namespaces(),
+            None => 0,
+        };
+        let Some(spawned) = sys::clone_into(namespaces).at("call-namespaces")? else {
+            drop(ours);
+            match self.session.take() {
+                Some(session) => init::run(session, call, theirs),
+                None => exit_now(NOT_READY),
+            }
+        };
+        let wall = Duration::from_millis(limits.wall_ms);
+        self.calls
+            .push(Running::new(id, spawned, ours, began, wall));
+        Ok(())
+    }
+
+    fn kill(&mut self, id: u64) {
+        let extent = self.extent();
+        if let Some(running) = self.calls.iter_mut().find(|c| c.id == id) {
+            running.kill(extent);
+        }
+    }
+
+    fn extent(&self) -> Extent {
+        self.session
+            .as_ref()
+            .map_or(Extent::Namespace, Session::extent)
+    }
+
+    fn finish(&mut self, running: Running, events: &mut VecDeque<FromBroker>) {
+        if self.extent() == Extent::Descendants {
+            // An init that was killed left its descendants to us.
+            let others: Vec<i32> = self.calls.iter().map(|c| c.pid).collect();
+            running.finish(processes::end_descendants(&others), events);
+        } else {
+            running.finish(processes::Ended::default(), events);
+        }
+    }
+
+    /// Ends every call and says so by the exit code. Without a PID namespace the inits do it.
+    fn end_all(mut self) -> i32 {
+        let extent = self.extent();
+        for running in &mut self.calls {
+            running.kill(extent);
+        }
+        let mut events = VecDeque::new();
+        while !self.calls.is_empty() {
+            self.turn(None, &mut events);
+            events.clear();
+        }
+        DONE
+    }
+}

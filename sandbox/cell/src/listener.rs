@@ -1,0 +1,96 @@
+//! Answers the notifications of a call's syscall filter.
+//!
+//! Two kinds arrive. A refused call gets its errno from here, whatever its arguments are by now:
+//! nothing is read that could change. An observed call is looked at for the report and always goes
+//! on: the kernel decides it, by mounts and Landlock, so a race between the look and the decision
+//! changes what is written down and nothing else (seccomp_unotify(2) forbids more).
+
+use std::os::fd::BorrowedFd;
+
+use nix::errno::Errno;
+
+use crate::evidence::Evidence;
+use crate::filter;
+use crate::plan::{SyscallAction, SyscallRule};
+use crate::protocol::{Denial, Trust};
+use crate::session::Fenced;
+use crate::sys::seccomp::{self, Answer, Notification};
+use crate::syscalls::name_of;
+
+/// Whether a listener can still bring notifications.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Open,
+    Closed,
+}
+
+/// Takes one notification, answers it and notes what it was.
+pub fn answer(listener: BorrowedFd<'_>, fenced: &Fenced, evidence: &mut Evidence) -> State {
+    let asked = match seccomp::receive(listener) {
+        Ok(asked) => asked,
+        Err(e) => return state_after(&e),
+    };
+    let row = fenced.rows.row_of(asked.nr, &asked.args);
+    let reply = match row.map(|row| (row, row.action)) {
+        Some((row, SyscallAction::Refuse { errno })) => {
+            evidence.note(refused(row, &asked, errno));
+            Answer::Refuse { errno }
+        }
+        Some((_, SyscallAction::Observe)) => Answer::Continue,
+        // The filter and the rows come from one list; a notification without a row is refused.
+        Some((_, SyscallAction::Quiet { .. })) | None => Answer::Refuse { errno: libc::EPERM },
+    };
+    match seccomp::answer(listener, asked.id, reply) {
+        Ok(()) => State::Open,
+        Err(e) => state_after(&e),
+    }
+}
+
+/// ENOENT is one task that went away; anything else is the end of the listener.
+fn state_after(error: &std::io::Error) -> State {
+    match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::ENOENT | Errno::EINTR | Errno::EAGAIN) => State::Open,
+        _ => State::Closed,
+    }
+}
+
+fn refused(row: &SyscallRule, asked: &Notification, errno: i32) -> Denial {
+    Denial {
+        op: name_of(asked.nr.into()).to_owned(),
+        path: None,
+        address: None,
+        errno,
+        layer: "seccomp".to_owned(),
+        rule: row.rule.clone(),
+        remedy: "no profile opens this kernel interface to a call".to_owned(),
+        trust: Trust::Kernel,
+        count: 1,
+    }
+}
+
+/// The rows a notification can come from, by syscall number.
+pub struct Rows {
+    by_number: Vec<(i32, SyscallRule)>,
+}
+
+impl Rows {
+    /// Takes rows in the order in which the filter tries them.
+    pub fn new<'a>(rows: impl Iterator<Item = &'a SyscallRule>) -> Rows {
+        let known = rows.filter_map(|row| match crate::syscalls::by_name(&row.name) {
+            Some(crate::syscalls::Known::Number(number)) => Some((number as i32, row.clone())),
+            _ => None,
+        });
+        let mut by_number: Vec<_> = known.collect();
+        by_number.sort_by_key(|(number, _)| *number);
+        Rows { by_number }
+    }
+
+    fn row_of(&self, number: i32, args: &[u64; 6]) -> Option<&SyscallRule> {
+        let first = self.by_number.partition_point(|(n, _)| *n < number);
+        self.by_number[first..]
+            .iter()
+            .take_while(|(n, _)| *n == number)
+            .map(|(_, row)| row)
+            .find(|row| filter::matches(row, args))
+    }
+}

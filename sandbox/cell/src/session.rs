@@ -1,0 +1,147 @@
+//! What is set up once and shared by all calls of a broker.
+
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use landlock::RulesetCreated;
+use nix::unistd::sethostname;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+
+use crate::fault::{At, broken};
+use crate::filter::{self, Filter, Listener};
+use crate::init::Extent;
+use crate::listener::Rows;
+use crate::mounts;
+use crate::plan::{Audience, Fence, NetPlan, Plan};
+use crate::protocol::{ReadyFacts, SetupFault};
+use crate::sys::{self, CloseRange};
+use crate::watch::Watch;
+use crate::{caps, domain, identity};
+
+/// A broker's side of a confinement, ready to make calls.
+pub struct Session {
+    pub fence: Option<Fenced>,
+}
+
+/// What fenced calls are made with.
+pub struct Fenced {
+    pub ruleset: RulesetCreated,
+    pub command_filter: Filter,
+    pub worker_filter: Filter,
+    pub listener: Listener,
+    /// The rows a notification can come from.
+    pub rows: Rows,
+    pub watch: Watch,
+}
+
+impl Session {
+    /// Carries out the plan in this process, for good.
+    pub fn open(plan: &Plan) -> Result<(Session, ReadyFacts), SetupFault> {
+        single_thread()?;
+        sys::close_except(&[0, 1, 2], CloseRange::OnExec).at("close-descriptors")?;
+        sys::reset_ignored_signals().at("signals")?;
+        match &plan.fence {
+            None => open_unfenced(),
+            Some(fence) => open_fenced(fence),
+        }
+    }
+
+    pub fn extent(&self) -> Extent {
+        match self.fence {
+            Some(_) => Extent::Namespace,
+            None => Extent::Descendants,
+        }
+    }
+
+    /// Namespaces of a call; the session's user namespace owns them.
+    pub fn call_namespaces(&self) -> libc::c_int {
+        match self.fence {
+            None => 0,
+            Some(_) => {
+                libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS
+            }
+        }
+    }
+}
+
+fn open_unfenced() -> Result<(Session, ReadyFacts), SetupFault> {
+    nix::sys::prctl::set_child_subreaper(true).at("subreaper")?;
+    Ok((Session { fence: None }, ReadyFacts::default()))
+}
+
+fn open_fenced(fence: &Fence) -> Result<(Session, ReadyFacts), SetupFault> {
+    fresh_keyring()?;
+    identity::settle(&fence.identity)?;
+    identity::enter_namespaces(&fence.identity, fence.net)?;
+    identity::forbid_nesting()?;
+    sethostname(&fence.hostname).at("hostname")?;
+    if fence.net == NetPlan::Empty {
+        loopback_up()?;
+    }
+    rustix::process::umask(rustix::fs::Mode::empty());
+    let view = mounts::build(&fence.mounts)?;
+    // The old one could be a directory that the view shows otherwise.
+    rustix::process::chdir("/").at_path("cwd", Path::new("/"))?;
+    caps::lock()?;
+    let ruleset = domain::build(&fence.landlock)?;
+    let listener = if fence.evidence {
+        Listener::Present
+    } else {
+        Listener::Absent
+    };
+    let rows = &fence.syscalls;
+    let command_filter = filter::compile(rows, Audience::Command, listener)?;
+    // The worker says itself what it was refused.
+    let worker_filter = filter::compile(rows, Audience::Worker, Listener::Absent)?;
+    let facts = ReadyFacts {
+        pinned: view.pinned,
+        scan_cut: view.scan_cut,
+        listener: listener == Listener::Present,
+        ..ReadyFacts::default()
+    };
+    let fenced = Fenced {
+        ruleset,
+        command_filter,
+        worker_filter,
+        listener,
+        rows: Rows::new(filter::in_order(rows, Audience::Command)),
+        watch: view.watch,
+    };
+    let session = Session {
+        fence: Some(fenced),
+    };
+    Ok((session, facts))
+}
+
+/// What forks here must not inherit another thread's locks, and unshare(2) of a user namespace
+/// refuses threads.
+fn single_thread() -> Result<(), SetupFault> {
+    let path = Path::new("/proc/self/task");
+    let links = rustix::fs::stat(path)
+        .at_path("single-thread", path)?
+        .st_nlink;
+    if links == 3 {
+        return Ok(());
+    }
+    let text = "a broker must be started before any thread is";
+    Err(broken("single-thread", None, libc::EINVAL, text))
+}
+
+/// A kernel without keyrings, or a container that refuses keyctl, has none to leak.
+fn fresh_keyring() -> Result<(), SetupFault> {
+    match sys::join_new_keyring() {
+        Err(e) if matches!(e.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => Ok(()),
+        joined => joined.at("keyring"),
+    }
+}
+
+fn loopback_up() -> Result<(), SetupFault> {
+    let open = |family| socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None);
+    let socket = match open(AddressFamily::INET) {
+        Err(Errno::AFNOSUPPORT) => open(AddressFamily::INET6),
+        opened => opened,
+    };
+    let socket = socket.at("loopback")?;
+    sys::interface_up(socket.as_fd(), "lo").at("loopback")
+}

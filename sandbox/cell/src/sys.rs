@@ -1,0 +1,224 @@
+//! System calls that nix and rustix do not wrap, and the only `unsafe` of the workspace.
+//!
+//! Each function is safe to call: whatever its system call demands of its arguments is held by the
+//! types or established inside, and each block says how. Seccomp lives in [`seccomp`].
+
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+use rustix::mount::MountAttrFlags;
+
+pub mod seccomp;
+
+/// What a new process starts with.
+pub struct Spawned {
+    pub pid: libc::pid_t,
+    /// Close-on-exec, names exactly this process even after its pid is reused.
+    pub pidfd: OwnedFd,
+}
+
+/// clone3(2) as fork: `None` in the child. `namespaces` are CLONE_NEW* flags.
+///
+/// Unlike fork(3) it runs no handlers of libc; the child of a single-threaded process can still
+/// allocate, because no other thread can have held a lock.
+pub fn clone_into(namespaces: libc::c_int) -> io::Result<Option<Spawned>> {
+    let mut pidfd: RawFd = -1;
+    let mut args = libc::clone_args {
+        flags: (namespaces | libc::CLONE_PIDFD) as u64,
+        pidfd: &raw mut pidfd as u64,
+        child_tid: 0,
+        parent_tid: 0,
+        exit_signal: libc::SIGCHLD as u64,
+        stack: 0,
+        stack_size: 0,
+        tls: 0,
+        set_tid: 0,
+        set_tid_size: 0,
+        cgroup: 0,
+    };
+    // SAFETY: clone3 reads `size` bytes of `args`, a live local of exactly that size, and writes one
+    // int through `pidfd`, which points to a live local. Without CLONE_VM and with stack 0 the child
+    // gets its own copy of the memory and goes on on a copy of this very stack, so no Rust object is
+    // shared; CLONE_SETTLS is not asked for, so the thread register stays valid. The broker and init
+    // have one thread (`single_threaded` is checked at start), so no lock can be held in the child.
+    let pid = check(unsafe {
+        libc::syscall(
+            libc::SYS_clone3,
+            &raw mut args,
+            size_of::<libc::clone_args>(),
+        )
+    })?;
+    if pid == 0 {
+        return Ok(None);
+    }
+    // SAFETY: with CLONE_PIDFD a successful clone3 has stored a new descriptor that nobody else owns.
+    let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
+    Ok(Some(Spawned {
+        pid: pid as libc::pid_t,
+        pidfd,
+    }))
+}
+
+/// Ends the process without running destructors or exit handlers: what a forked child must do.
+pub fn exit_now(code: i32) -> ! {
+    // SAFETY: _exit has no preconditions and does not return.
+    unsafe { libc::_exit(code) }
+}
+
+/// What to do with a range of descriptors.
+#[derive(Clone, Copy, Debug)]
+pub enum CloseRange {
+    Close,
+    /// Only mark them close-on-exec.
+    OnExec,
+}
+
+/// close_range(2) over descriptors of the caller that no Rust object of this process uses any more,
+/// or, with [`CloseRange::OnExec`], over any.
+///
+/// Closing is for a freshly forked child that lists in `keep` what it goes on using and never runs
+/// the destructors of the rest ([`exit_now`] or exec).
+pub fn close_except(keep: &[RawFd], how: CloseRange) -> io::Result<()> {
+    let flags = match how {
+        CloseRange::Close => 0,
+        CloseRange::OnExec => libc::CLOSE_RANGE_CLOEXEC,
+    };
+    let mut keep: Vec<u32> = keep.iter().map(|fd| *fd as u32).collect();
+    keep.sort_unstable();
+    let mut first = 0u32;
+    for kept in keep {
+        if kept > first {
+            close_gap(first, kept - 1, flags)?;
+        }
+        first = first.max(kept + 1);
+    }
+    close_gap(first, u32::MAX, flags)
+}
+
+fn close_gap(first: u32, last: u32, flags: u32) -> io::Result<()> {
+    // SAFETY: close_range takes no pointers. That descriptors vanish under their owners is the
+    // contract of `close_except`: the caller is a child that only goes on with what it keeps.
+    check(unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) })?;
+    Ok(())
+}
+
+/// mount_setattr(2) with AT_EMPTY_PATH on a mount's descriptor: sets and clears attributes.
+pub fn mount_setattr(
+    mount: BorrowedFd<'_>,
+    reach: Reach,
+    set: MountAttrFlags,
+    clear: MountAttrFlags,
+) -> io::Result<()> {
+    #[repr(C)]
+    struct MountAttr {
+        attr_set: u64,
+        attr_clr: u64,
+        propagation: u64,
+        userns_fd: u64,
+    }
+    let attr = MountAttr {
+        attr_set: u64::from(set.bits()),
+        attr_clr: u64::from(clear.bits()),
+        propagation: 0,
+        userns_fd: 0,
+    };
+    let flags = match reach {
+        Reach::One => libc::AT_EMPTY_PATH,
+        Reach::Below => libc::AT_EMPTY_PATH | libc::AT_RECURSIVE,
+    };
+    // SAFETY: the path is a NUL-terminated literal; `attr` is a live local laid out as struct
+    // mount_attr version 0 (four u64, linux/mount.h) and its exact size is passed.
+    check(unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            mount.as_raw_fd(),
+            c"".as_ptr(),
+            flags,
+            &raw const attr,
+            size_of::<MountAttr>(),
+        )
+    })?;
+    Ok(())
+}
+
+/// How far [`mount_setattr`] reaches.
+#[derive(Clone, Copy, Debug)]
+pub enum Reach {
+    One,
+    Below,
+}
+
+/// Every ignored signal back to its default: an ignored one stays ignored over exec (execve(2)),
+/// and a command that never sees SIGPIPE loops for ever.
+pub fn reset_ignored_signals() -> io::Result<()> {
+    for signal in 1..=libc::SIGRTMAX() {
+        if [libc::SIGKILL, libc::SIGSTOP, 32, 33].contains(&signal) {
+            continue; // not changeable; 32 and 33 belong to libc
+        }
+        // SAFETY: a zeroed sigaction is valid (all members are integers or an optional function
+        // pointer); sigaction reads nothing with a null `act` and writes one struct to `old`.
+        let old = unsafe {
+            let mut old: libc::sigaction = std::mem::zeroed();
+            check(libc::sigaction(signal, std::ptr::null(), &raw mut old).into())?;
+            old
+        };
+        if old.sa_sigaction == libc::SIG_IGN {
+            // SAFETY: SIG_DFL installs no function of ours, so there is no handler whose
+            // async-signal-safety would matter.
+            if unsafe { libc::signal(signal, libc::SIG_DFL) } == libc::SIG_ERR {
+                return Err(io::Error::last_os_error());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A fresh, empty session keyring for this process and its children (keyctl(2)).
+pub fn join_new_keyring() -> io::Result<()> {
+    const KEYCTL_JOIN_SESSION_KEYRING: libc::c_long = 1;
+    // SAFETY: a null name means a new anonymous keyring; no memory is read.
+    check(unsafe {
+        libc::syscall(
+            libc::SYS_keyctl,
+            KEYCTL_JOIN_SESSION_KEYRING,
+            std::ptr::null::<libc::c_char>(),
+        )
+    })?;
+    Ok(())
+}
+
+/// Sets an interface up (netdevice(7), SIOCSIFFLAGS). `socket` is any inet socket.
+pub fn interface_up(socket: BorrowedFd<'_>, name: &str) -> io::Result<()> {
+    // SAFETY: ifreq is plain integers, arrays and a union of such; all zeroes is a valid value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    if name.len() >= request.ifr_name.len() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    // SAFETY: SIOCSIFFLAGS reads one struct ifreq, a live local whose name is NUL-terminated by the
+    // length check above, with the flags member of the union set.
+    check(
+        unsafe {
+            libc::ioctl(
+                socket.as_raw_fd(),
+                libc::SIOCSIFFLAGS as _,
+                &raw mut request,
+            )
+        }
+        .into(),
+    )?;
+    Ok(())
+}
+
+/// The result of a system call as libc reports it.
+fn check(result: libc::c_long) -> io::Result<libc::c_long> {
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(result)
+    }
+}

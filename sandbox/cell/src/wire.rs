@@ -1,0 +1,31 @@
+//! What a call's init and its command tell the broker, before the command is executed and after it
+//! ended. Both are our own code; the command proper never holds this socket.
+
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::SetupFault;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Report {
+    /// The filter stands; its listener is attached.
+    Listener,
+    /// The command was executed, or the worker entered.
+    Started,
+    /// A step failed; nothing of the command ran.
+    NotRun { fault: SetupFault },
+    /// The main process ended, and what it left behind was counted and is being ended.
+    Exited { exit: Exit },
+}
+
+/// How the main process ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Exit {
+    pub exit_code: Option<i32>,
+    pub signal: Option<i32>,
+    /// Processes still there when the main process had ended and the drain was over.
+    pub background: u32,
+    /// Those that could not be ended.
+    pub survivors: u32,
+}
