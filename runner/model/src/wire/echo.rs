@@ -1,19 +1,7 @@
 //! The built-in provider's view of a request, and the stream it answers with.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
-
-#[derive(Deserialize)]
-struct Request {
-    messages: Vec<Message>,
-}
-
-#[derive(Deserialize)]
-struct Message {
-    role: String,
-    #[serde(default)]
-    content: Option<Value>,
-}
 
 #[derive(Serialize)]
 struct OutChunk<'a> {
@@ -35,16 +23,13 @@ struct OutDelta<'a> {
 
 /// The text of the last user message of a request body.
 pub(crate) fn last_user_text(body: &[u8]) -> Result<String, serde_json::Error> {
-    let request: Request = serde_json::from_slice(body)?;
-    let last = request
-        .messages
-        .iter()
-        .rev()
-        .find(|message| message.role == "user");
-    Ok(match last.and_then(|message| message.content.as_ref()) {
-        Some(Value::String(text)) => text.clone(),
-        _ => String::new(),
-    })
+    let request: Value = serde_json::from_slice(body)?;
+    let sent = request["messages"]
+        .as_array()
+        .map_or(&[][..], Vec::as_slice);
+    let last = sent.iter().rev().find(|message| message["role"] == "user");
+    let text = last.and_then(|message| message["content"].as_str());
+    Ok(text.unwrap_or("").to_owned())
 }
 
 /// `text` as a stream of chunks, word by word, ending well.
