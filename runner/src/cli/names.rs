@@ -80,7 +80,7 @@ Examples:
   curfew run -m qwen --base-url http://127.0.0.1:8080/v1 -p \"create hello.py\"
   curfew run --json -p \"say hi\" --provider echo
   curfew resume ID -p \"now the docs\"
-  curfew sandbox --mode read-only -- grep -r TODO .
+  curfew sandbox --mode read-only -- grep -rn unwrap .
   curfew session list
   curfew                          a conversation in this directory
 
