@@ -1,12 +1,14 @@
-//! The Landlock domain of a call: built once per session, entered by each command.
+//! The Landlock domain of a call: its places are opened once per session, each command builds the
+//! ruleset from them and enters it.
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
 
 use landlock::{
     ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
-    RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
+    RulesetCreatedAttr, RulesetStatus, Scope,
 };
 
 use crate::fault::{At, broken};
@@ -16,14 +18,19 @@ use crate::tree;
 
 /// The first ABI with scopes for signals and abstract sockets; less is not a fence.
 const ABI_MIN: u32 = 6;
+/// Every call mounts its own here. A walk upwards skips the directory below a mount point, so only
+/// a rule on the new inode, or one on `/`, reaches it. (/dev/shm falls under the rule of /dev.)
+const OF_THE_CALL: &str = "/proc";
 
-/// All rights of the demanded ABI are handled and only the rules' given back. TCP is not handled:
-/// loopback must work, and the network namespace and the syscall filter are its two layers.
-///
-/// Rules bind to the inodes that stand at these paths now, in the finished view. A walk upwards
-/// skips the directory below a mount point, so what a call mounts on /proc and /dev/shm falls
-/// under the rules of `/` and `/dev`.
-pub fn build(plan: &LandlockPlan) -> Result<RulesetCreated, SetupFault> {
+/// Rules with their places open, bound to the inodes of the finished view.
+pub struct Domain {
+    abi: ABI,
+    rules: Vec<(OwnedFd, BitFlags<AccessFs>)>,
+    of_the_call: Vec<(PathBuf, FileGrant)>,
+}
+
+/// Opens the places of the plan's rules.
+pub fn prepare(plan: &LandlockPlan) -> Result<Domain, SetupFault> {
     if plan.abi < ABI_MIN {
         let text = format!(
             "Landlock ABI {} has no scopes, {ABI_MIN} is needed",
@@ -32,29 +39,64 @@ pub fn build(plan: &LandlockPlan) -> Result<RulesetCreated, SetupFault> {
         return Err(broken("landlock", None, libc::EOPNOTSUPP, text));
     }
     let abi = ABI::from(i32::try_from(plan.abi).unwrap_or(i32::MAX));
-    let mut ruleset = Ruleset::default()
-        .set_compatibility(CompatLevel::HardRequirement)
-        .handle_access(AccessFs::from_all(abi))
-        .and_then(|r| r.scope(Scope::from_all(abi)))
-        .and_then(Ruleset::create)
-        .map_err(|e| unsupported(&e))?;
+    let mut domain = Domain {
+        abi,
+        rules: Vec::new(),
+        of_the_call: Vec::new(),
+    };
     for (path, grant) in &plan.rules {
-        let place = tree::open_path(path).at_path("landlock-rule", path)?;
-        let file = File::from(place);
-        let directory = file.metadata().at_path("landlock-rule", path)?.is_dir();
-        let mut access = rights(*grant, abi);
-        if !directory {
-            access &= AccessFs::from_file(abi);
+        if path == Path::new(OF_THE_CALL) {
+            domain.of_the_call.push((path.clone(), *grant));
+        } else if let Some(rule) = open_rule(path, *grant, abi)? {
+            domain.rules.push(rule);
         }
-        ruleset = ruleset
-            .add_rule(PathBeneath::new(file.as_fd(), access))
-            .map_err(|e| broken("landlock-rule", Some(path), libc::EINVAL, e.to_string()))?;
     }
-    Ok(ruleset)
+    Ok(domain)
+}
+
+/// A place that may only be read and is gone, or out of this uid's reach, grants nothing; that is
+/// less than asked for, never more.
+fn open_rule(
+    path: &Path,
+    grant: FileGrant,
+    abi: ABI,
+) -> Result<Option<(OwnedFd, BitFlags<AccessFs>)>, SetupFault> {
+    let place = match tree::open_path(path) {
+        Err(e)
+            if matches!(grant, FileGrant::Read | FileGrant::List)
+                && matches!(e.raw_os_error(), Some(libc::ENOENT | libc::EACCES)) =>
+        {
+            return Ok(None);
+        }
+        opened => File::from(opened.at_path("landlock-rule", path)?),
+    };
+    let mut access = rights(grant, abi);
+    if !place.metadata().at_path("landlock-rule", path)?.is_dir() {
+        access &= AccessFs::from_file(abi);
+    }
+    Ok((!access.is_empty()).then(|| (place.into(), access)))
 }
 
 /// Enters the domain for good. Anything but full enforcement is a failure.
-pub fn enter(ruleset: RulesetCreated) -> Result<(), SetupFault> {
+///
+/// All rights of the demanded ABI are handled and only the rules' given back. TCP is not handled:
+/// loopback must work, and the network namespace and the syscall filter are its two layers.
+pub fn enter(domain: Domain) -> Result<(), SetupFault> {
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(domain.abi))
+        .and_then(|r| r.scope(Scope::from_all(domain.abi)))
+        .and_then(Ruleset::create)
+        .map_err(|e| unsupported(&e))?;
+    let mut late = Vec::new();
+    for (path, grant) in &domain.of_the_call {
+        late.extend(open_rule(path, *grant, domain.abi)?);
+    }
+    for (place, access) in domain.rules.iter().chain(&late) {
+        ruleset = ruleset
+            .add_rule(PathBeneath::new(place.as_fd(), *access))
+            .map_err(|e| broken("landlock-rule", None, libc::EINVAL, e.to_string()))?;
+    }
     let status = ruleset
         .restrict_self()
         .map_err(|e| broken("landlock", None, errno(), e.to_string()))?;

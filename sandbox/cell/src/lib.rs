@@ -67,6 +67,15 @@ mod watch;
 #[cfg(target_os = "linux")]
 mod wire;
 
+/// The Landlock ABI of the running kernel; 0 without Landlock.
+#[must_use]
+pub fn landlock_abi() -> u32 {
+    #[cfg(target_os = "linux")]
+    return sys::landlock_abi().unwrap_or(0);
+    #[cfg(not(target_os = "linux"))]
+    0
+}
+
 /// The file worker: serves one request on the frame socket in a confined child that is not
 /// executed, and returns its exit code. The path is the working directory, already entered.
 pub type WorkerFn = fn(OwnedFd, &Path) -> i32;

@@ -177,7 +177,8 @@ impl View {
         } else {
             self.stage_file(b"")?
         };
-        let place = tree::open_path(path).at_path("mask", path)?;
+        let kind = if directory { Kind::Directory } else { Kind::File };
+        let place = self.target(path, kind, "mask")?;
         tree::attach(blank.as_fd(), place.as_fd()).at_path("mask", path)?;
         self.watch.add(path, Meaning::Masked)
     }

@@ -3,11 +3,11 @@
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use landlock::RulesetCreated;
 use nix::unistd::sethostname;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
+use crate::domain::Domain;
 use crate::fault::{At, broken};
 use crate::filter::{self, Filter, Listener};
 use crate::init::Extent;
@@ -26,7 +26,7 @@ pub struct Session {
 
 /// What fenced calls are made with.
 pub struct Fenced {
-    pub ruleset: RulesetCreated,
+    pub domain: Domain,
     pub command_filter: Filter,
     pub worker_filter: Filter,
     pub listener: Listener,
@@ -84,7 +84,7 @@ fn open_fenced(fence: &Fence) -> Result<(Session, ReadyFacts), SetupFault> {
     // The old one could be a directory that the view shows otherwise.
     rustix::process::chdir("/").at_path("cwd", Path::new("/"))?;
     caps::lock()?;
-    let ruleset = domain::build(&fence.landlock)?;
+    let domain = domain::prepare(&fence.landlock)?;
     let listener = if fence.evidence {
         Listener::Present
     } else {
@@ -101,7 +101,7 @@ fn open_fenced(fence: &Fence) -> Result<(Session, ReadyFacts), SetupFault> {
         ..ReadyFacts::default()
     };
     let fenced = Fenced {
-        ruleset,
+        domain,
         command_filter,
         worker_filter,
         listener,

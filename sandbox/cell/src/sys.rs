@@ -214,6 +214,22 @@ pub fn interface_up(socket: BorrowedFd<'_>, name: &str) -> io::Result<()> {
     Ok(())
 }
 
+/// The Landlock ABI of the running kernel (landlock_create_ruleset(2), LANDLOCK_CREATE_RULESET_VERSION).
+pub fn landlock_abi() -> io::Result<u32> {
+    const VERSION: libc::c_uint = 1;
+    // SAFETY: with this flag the attribute must be null and its size 0; no memory is touched and no
+    // descriptor is made.
+    let abi = check(unsafe {
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            std::ptr::null::<libc::c_void>(),
+            0usize,
+            VERSION,
+        )
+    })?;
+    Ok(u32::try_from(abi).unwrap_or(0))
+}
+
 /// The result of a system call as libc reports it.
 fn check(result: libc::c_long) -> io::Result<libc::c_long> {
     if result < 0 {
