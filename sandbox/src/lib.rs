@@ -5,6 +5,8 @@
 //! decides is pure: `compile`, `report`, `explain`, `denial`, `manifest`. Start with `compile`.
 
 #[cfg(target_os = "linux")]
+pub mod broker;
+#[cfg(target_os = "linux")]
 pub mod canary;
 #[cfg(target_os = "linux")]
 pub mod client;
@@ -12,9 +14,11 @@ pub mod compile;
 pub mod denial;
 pub mod explain;
 pub mod facts;
+pub mod host;
 pub mod manifest;
 #[cfg(target_os = "linux")]
 pub mod probe;
+pub mod program;
 pub mod report;
 
 #[cfg(target_os = "linux")]
@@ -23,6 +27,7 @@ pub use compile::{CompileError, compile};
 pub use denial::render_denial;
 pub use explain::{Explanation, explain, explain_compile};
 pub use facts::HostFacts;
+pub use host::Operator;
 #[cfg(target_os = "linux")]
 pub use probe::{ProbeError, probe};
 pub use report::{Tier, report};

@@ -50,23 +50,20 @@ pub fn probe(confinement: &Confinement) -> Result<HostFacts, ProbeError> {
         .map_err(|source| ProbeError::new("readlink", Path::new("/proc/self/exe"), source))?;
     let nodes = nodes(confinement, &own, &executable)?;
     let entries = entries(confinement, &nodes)?;
+    let roots: Vec<&Path> = confinement.write.iter().map(PathBuf::as_path).collect();
     Ok(HostFacts {
         uid,
         gid,
-        landlock_abi: landlock_abi(),
+        landlock_abi: curfew_cell::landlock_abi(),
         submounts: submounts(confinement)?,
-        owner_gid: owner_gid(confinement, &nodes, uid)?,
+        owner_gid: owner_gid(confinement, &nodes, uid),
         resolver: resolver(confinement)?,
-        shell: shell(confinement),
+        shell: crate::host::shell(&roots),
         nodes,
         entries,
         own,
         executable,
     })
-}
-
-fn landlock_abi() -> u32 {
-    7
 }
 
 /// Where curfew keeps what is its own, by the variables that can move it.
@@ -225,34 +222,14 @@ fn submounts(confinement: &Confinement) -> Result<Vec<PathBuf>, ProbeError> {
 
 /// Where root gives itself up for another owner, that owner's own group comes from the account
 /// file; a workspace's group alone may be one it was lent (docker, wheel).
-fn owner_gid(
-    confinement: &Confinement,
-    nodes: &BTreeMap<PathBuf, Node>,
-    uid: u32,
-) -> Result<u32, ProbeError> {
+fn owner_gid(confinement: &Confinement, nodes: &BTreeMap<PathBuf, Node>, uid: u32) -> u32 {
     let Some(node) = nodes.get(&confinement.workspace) else {
-        return Ok(0);
+        return 0;
     };
     if uid != 0 || node.uid == 0 {
-        return Ok(node.gid);
+        return node.gid;
     }
-    let path = Path::new("/etc/passwd");
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if is_absence(&error) => return Ok(node.gid),
-        Err(error) => return Err(ProbeError::new("read", path, error)),
-    };
-    Ok(primary_gid(&text, node.uid).unwrap_or(node.gid))
-}
-
-fn primary_gid(passwd: &str, uid: u32) -> Option<u32> {
-    passwd.lines().find_map(|line| {
-        let mut fields = line.split(':').skip(2);
-        let (found, gid) = (fields.next()?, fields.next()?);
-        (found.parse() == Ok(uid))
-            .then(|| gid.parse().ok())
-            .flatten()
-    })
+    crate::host::account(node.uid).map_or(node.gid, |account| account.gid)
 }
 
 fn resolver(confinement: &Confinement) -> Result<Option<(PathBuf, String)>, ProbeError> {
@@ -272,14 +249,4 @@ fn resolver(confinement: &Confinement) -> Result<Option<(PathBuf, String)>, Prob
     )
     .map_err(read)?;
     Ok(Some((node.real, text)))
-}
-
-/// The first usual shell that no call can replace.
-fn shell(confinement: &Confinement) -> PathBuf {
-    let usual = ["/bin/bash", "/usr/bin/bash", "/bin/sh"];
-    usual
-        .into_iter()
-        .filter_map(|path| std::fs::canonicalize(path).ok())
-        .find(|path| !confinement.write.iter().any(|root| path.starts_with(root)))
-        .unwrap_or_else(|| PathBuf::from("/bin/sh"))
 }

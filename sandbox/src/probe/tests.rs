@@ -74,13 +74,6 @@ fn a_directory_with_too_many_names_grants_none() {
 }
 
 #[test]
-fn the_owners_group_is_the_one_of_the_account_file() {
-    let passwd = "root:x:0:0:root:/root:/bin/sh\nbroken\nalice:x:501:20::/home/alice:/bin/sh\n";
-    assert_eq!(primary_gid(passwd, 501), Some(20));
-    assert_eq!(primary_gid(passwd, 7), None);
-}
-
-#[test]
 fn mount_points_are_unescaped() {
     let text = b"22 1 0:21 / /a\\040b\\134 rw - ext4 /dev/x rw\n23 1 0:2 / /c rw\nshort\n";
     let points: Vec<PathBuf> = mountinfo::mount_points(text).collect();
