@@ -18,6 +18,7 @@ pub mod procs;
 pub mod run;
 pub mod server;
 pub mod skip;
+pub mod stats;
 pub mod tidy;
 pub mod tree;
 pub mod wait;

@@ -50,3 +50,22 @@ pub fn kill(pid: u32) {
     let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
     kill_process(pid, Signal::KILL).expect("a process of ours can be killed");
 }
+
+/// Pids of processes that run this very program file.
+pub fn running(program: &str) -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").expect("/proc is mounted");
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| {
+        let link = std::fs::read_link(format!("/proc/{pid}/exe"));
+        link.is_ok_and(|link| link == std::path::Path::new(program))
+    })
+    .collect()
+}
+
+/// Resident memory of a process.
+pub fn resident_kib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|text| text.trim().trim_end_matches(" kB").parse().ok())
+        .unwrap_or(0)
+}

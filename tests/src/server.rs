@@ -3,7 +3,9 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
@@ -38,6 +40,9 @@ pub enum Reply {
     Live(Box<dyn FnOnce(&mut TcpStream) + Send>),
 }
 
+/// Told of the first byte of each connection, by the clock.
+type Notice = Option<Sender<Instant>>;
+
 type Script = Box<dyn FnMut(usize, &Request) -> Reply + Send>;
 
 pub struct Server {
@@ -48,18 +53,32 @@ pub struct Server {
 impl Server {
     /// Answers the n-th model request (from 0) with what `script` says.
     pub fn start(script: impl FnMut(usize, &Request) -> Reply + Send + 'static) -> Self {
+        Server::listening(None, Box::new(script))
+    }
+
+    /// The same, and tells when the first byte of each connection was there.
+    pub fn noticing(
+        notice: Sender<Instant>,
+        script: impl FnMut(usize, &Request) -> Reply + Send + 'static,
+    ) -> Self {
+        Server::listening(Some(notice), Box::new(script))
+    }
+
+    fn listening(notice: Notice, script: Script) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let requests = Arc::new(Mutex::new(Vec::new()));
-        let (kept, script) = (
-            requests.clone(),
-            Arc::new(Mutex::new(Box::new(script) as Script)),
-        );
+        let (kept, script) = (requests.clone(), Arc::new(Mutex::new(script)));
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                let (kept, script) = (kept.clone(), script.clone());
+                let (kept, script, notice) = (kept.clone(), script.clone(), notice.clone());
                 let stream = stream.expect("a listener of this test accepts");
-                std::thread::spawn(move || serve(stream, &kept, &script));
+                std::thread::spawn(move || {
+                    if let Some(notice) = notice {
+                        tell(&stream, &notice);
+                    }
+                    serve(stream, &kept, &script);
+                });
             }
         });
         Server { port, requests }
@@ -77,6 +96,15 @@ impl Server {
     /// The model requests so far.
     pub fn requests(&self) -> Vec<Request> {
         self.requests.lock().unwrap().clone()
+    }
+}
+
+/// Waits for the first byte and tells when it came.
+fn tell(stream: &TcpStream, notice: &Sender<Instant>) {
+    let mut byte = [0];
+    if stream.peek(&mut byte).is_ok_and(|count| count > 0) {
+        // Nobody waits for a second connection.
+        notice.send(Instant::now()).ok();
     }
 }
 
