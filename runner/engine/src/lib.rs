@@ -17,6 +17,7 @@ pub mod projection;
 pub mod repair;
 pub mod surface;
 pub mod turn;
+pub mod ui;
 pub mod verify;
 pub mod wire;
 

@@ -9,6 +9,7 @@
 //! `approval/asked`, a wait begins after `model/retry`. Every event is folded before it is handed
 //! out, so what the machine writes is what readers accept.
 
+mod approval;
 mod calls;
 mod config;
 mod error;

@@ -142,12 +142,16 @@ fn step_start(fold: &mut Fold, step: u64) {
 /// With the step its results are complete: from the next request on the model has seen them.
 fn step_end(fold: &mut Fold) {
     let step = fold.turn.as_mut().and_then(|turn| turn.step.take());
-    for call in step.iter().flat_map(|step| &step.calls) {
-        if let Stage::Completed(completion) = &call.stage {
-            for file in &completion.read {
-                observe(&mut fold.files, file);
-            }
+    let mut done: Vec<Completion> = Vec::new();
+    for call in step.into_iter().flat_map(|step| step.calls) {
+        if let Stage::Completed(completion) = call.stage {
+            done.push(completion);
         }
+    }
+    // Of two reads at once the one that ended later saw the later content.
+    done.sort_by_key(|completion| completion.seq);
+    for file in done.iter().flat_map(|completion| &completion.read) {
+        observe(&mut fold.files, file);
     }
     fold.repeat.step_ends();
 }

@@ -8,8 +8,8 @@ use super::{
 use super::{State, ToolConfig, notice};
 use crate::batch::Batch;
 use crate::event::{
-    ApprovalAsked, ApprovalDecided, ApprovalOutcome, Body, CallFacts, ErrorClass, ToolCall,
-    ToolCompleted, ToolErrorCode, ToolResult, TurnEndReason,
+    ApprovalOutcome, Body, CallFacts, ErrorClass, ToolCall, ToolCompleted, ToolErrorCode,
+    ToolResult, TurnEndReason,
 };
 use crate::fold::{OpenStep, Stage as FoldStage};
 use crate::hash::sha256_hex;
@@ -17,21 +17,21 @@ use crate::hash::sha256_hex;
 /// The calls of the open step, in model order.
 pub(super) struct Calls {
     batch: Batch,
-    calls: Vec<Call>,
+    pub(super) calls: Vec<Call>,
     cancelled: bool,
 }
 
-struct Call {
-    call_id: String,
+pub(super) struct Call {
+    pub(super) call_id: String,
     model_id: Option<String>,
-    name: String,
+    pub(super) name: String,
     /// Judged, logged and executed: one string, one digest.
-    arguments: String,
-    digest: String,
-    stage: Stage,
+    pub(super) arguments: String,
+    pub(super) digest: String,
+    pub(super) stage: Stage,
 }
 
-enum Stage {
+pub(super) enum Stage {
     Waiting,
     /// `approval/asked` is written, not yet durable.
     AskLogged {
@@ -56,7 +56,7 @@ enum Stage {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kill {
+pub(super) enum Kill {
     Cancelled,
     Deadline,
 }
@@ -119,7 +119,10 @@ impl Engine {
     }
 
     /// Changes the calls, then moves everything on that can move.
-    fn with_calls(&mut self, change: impl FnOnce(&mut Self, &mut Calls) -> Done) -> Done {
+    pub(super) fn with_calls(
+        &mut self,
+        change: impl FnOnce(&mut Self, &mut Calls) -> Done,
+    ) -> Done {
         let mut calls = match std::mem::replace(&mut self.state, State::Idle) {
             State::Calls(calls) => calls,
             other => {
@@ -182,22 +185,13 @@ impl Engine {
             Asks::Never => self.log_intent(calls, at),
             Asks::Always { why } => {
                 let why = why.clone();
-                let asked = ApprovalAsked {
-                    call_id: call.call_id.clone(),
-                    name: call.name.clone(),
-                    digest: call.digest.clone(),
-                    why,
-                };
-                let seq = self.log(Body::ApprovalAsked(asked))?;
-                self.barrier = true;
-                calls.calls[at].stage = Stage::AskLogged { seq };
-                Ok(())
+                self.log_question(calls, at, why)
             }
         }
     }
 
     /// Logs `tool/call`: from here on an effect is possible, and only once this is durable.
-    fn log_intent(&mut self, calls: &mut Calls, at: usize) -> Done {
+    pub(super) fn log_intent(&mut self, calls: &mut Calls, at: usize) -> Done {
         let call = &mut calls.calls[at];
         let mark = self.mark();
         let seq = self.log(Body::ToolCall(ToolCall {
@@ -243,82 +237,14 @@ impl Engine {
         };
     }
 
-    fn ask(&mut self, call: &mut Call) {
-        let asks = self
-            .config
-            .tools
-            .iter()
-            .find(|tool| tool.name == call.name)
-            .map(|tool| tool.asks.clone());
-        let why = match asks {
-            Some(Asks::Always { why }) => why,
-            Some(Asks::Never) | None => String::new(),
-        };
-        self.emit(Effect::Ask {
-            call_id: call.call_id.clone(),
-            name: call.name.clone(),
-            arguments: call.arguments.clone(),
-            digest: call.digest.clone(),
-            why,
-        });
-        call.stage = Stage::Asking {
-            timer: self.set_timer(self.config.ask_deadline_ms),
-        };
-    }
-
-    /// Only `allowed-once` for the very arguments that were shown grants; all else denies.
-    pub(super) fn answered(
-        &mut self,
-        call_id: &str,
-        digest: &str,
-        outcome: ApprovalOutcome,
-    ) -> Done {
-        self.with_calls(|engine, calls| {
-            let asking =
-                |call: &Call| call.call_id == call_id && matches!(call.stage, Stage::Asking { .. });
-            let Some(at) = calls.calls.iter().position(asking) else {
-                return Ok(());
-            };
-            let outcome = match outcome {
-                ApprovalOutcome::AllowedOnce if digest != calls.calls[at].digest => {
-                    ApprovalOutcome::Denied
-                }
-                outcome => outcome,
-            };
-            engine.decide(calls, at, outcome)
-        })
-    }
-
-    fn decide(&mut self, calls: &mut Calls, at: usize, outcome: ApprovalOutcome) -> Done {
-        let call = &calls.calls[at];
-        let (call_id, digest) = (call.call_id.clone(), call.digest.clone());
-        self.log(Body::ApprovalDecided(ApprovalDecided {
-            call_id,
-            digest,
-            outcome,
-        }))?;
-        let said = match outcome {
-            ApprovalOutcome::AllowedOnce => return self.log_intent(calls, at),
-            ApprovalOutcome::Cancelled => {
-                return self.refuse(
-                    calls,
-                    at,
-                    ToolErrorCode::AbortedBeforeDispatch,
-                    ABORTED.to_owned(),
-                );
-            }
-            ApprovalOutcome::Denied => "was denied by the user",
-            ApprovalOutcome::Unavailable => "needs an approval that nobody was there to give",
-        };
-        let text = format!(
-            "The call of `{}` {said}. It was not run; do not try to reach the same by other means.",
-            call.name
-        );
-        self.refuse(calls, at, ToolErrorCode::ApprovalDenied, text)
-    }
-
     /// A result of our own for a call that was not or will not be run.
-    fn refuse(&mut self, calls: &mut Calls, at: usize, code: ToolErrorCode, text: String) -> Done {
+    pub(super) fn refuse(
+        &mut self,
+        calls: &mut Calls,
+        at: usize,
+        code: ToolErrorCode,
+        text: String,
+    ) -> Done {
         let call_id = calls.calls[at].call_id.clone();
         self.complete(
             calls,
@@ -497,7 +423,8 @@ impl Engine {
     }
 }
 
-const ABORTED: &str = "The call was not started: the user cancelled before it was dispatched.";
+pub(super) const ABORTED: &str =
+    "The call was not started: the user cancelled before it was dispatched.";
 const CANCELLED: &str =
     "The call was killed because the user cancelled. What it had done by then is not known.";
 const TIMED_OUT: &str =
