@@ -97,6 +97,7 @@ pub struct Client {
     channel: Mutex<Channel>,
     calls: Arc<Mutex<BTreeSet<u64>>>,
     facts: ReadyFacts,
+    pid: u32,
     reader: Option<JoinHandle<()>>,
 }
 
@@ -108,6 +109,7 @@ impl Client {
             source,
         })?;
         let child = spawn(exe, theirs.into())?;
+        let pid = child.id();
         let mut channel = Channel::new(ours, Rights::Refused);
         let reading = channel.try_clone()?;
         let calls = Arc::new(Mutex::new(BTreeSet::new()));
@@ -136,6 +138,7 @@ impl Client {
             channel: Mutex::new(channel),
             calls,
             facts: ReadyFacts::default(),
+            pid,
             reader: Some(reader),
         };
         client.facts = first_word(exe, &is_ready)?;
@@ -146,6 +149,11 @@ impl Client {
     /// What the broker found when it set up.
     pub fn facts(&self) -> &ReadyFacts {
         &self.facts
+    }
+
+    /// The broker's process id.
+    pub fn pid(&self) -> u32 {
+        self.pid
     }
 
     /// Runs a program with stdin from /dev/null.

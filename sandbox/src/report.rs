@@ -34,26 +34,13 @@ impl Tier {
     }
 }
 
-/// Every guarantee, in the order of the table.
-pub const GUARANTEES: [Guarantee; 9] = [
-    Guarantee::WriteFence,
-    Guarantee::ReadFence,
-    Guarantee::ProtectedNames,
-    Guarantee::NetFence,
-    Guarantee::ProcessFence,
-    Guarantee::IpcFence,
-    Guarantee::SyscallFence,
-    Guarantee::Limits,
-    Guarantee::SecretFence,
-];
-
 /// The table of this run.
 pub fn report(
     confinement: &Confinement,
     facts: &ReadyFacts,
     findings: &[Finding],
 ) -> Vec<GuaranteeReport> {
-    GUARANTEES
+    Guarantee::ALL
         .into_iter()
         .map(|name| match Tier::of(confinement.mode) {
             Tier::Full => fenced(name, confinement, facts, findings),
@@ -182,7 +169,7 @@ fn proven(
 fn windows(name: Guarantee, confinement: &Confinement, facts: &ReadyFacts) -> Vec<String> {
     let mut windows = Vec::new();
     match name {
-        Guarantee::ProtectedNames if confinement.mode == Mode::WorkspaceWrite => {
+        Guarantee::ProtectedNames if !confinement.write.is_empty() => {
             windows.push(
                 "a name that was not there at the start can appear while a call runs".to_owned(),
             );

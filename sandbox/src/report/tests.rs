@@ -74,7 +74,7 @@ fn one_success_makes_a_guarantee_absent_and_one_gap_makes_it_partial() {
         findings[index].errno = 0;
         let conf = confinement(Mode::WorkspaceWrite, Net::Off);
         let table = report(&conf, &ReadyFacts::default(), &findings);
-        let fallen: Vec<_> = GUARANTEES
+        let fallen: Vec<_> = Guarantee::ALL
             .into_iter()
             .filter(|name| attempts_on(name.to_owned()).contains(&attempt))
             .collect();
@@ -84,7 +84,7 @@ fn one_success_makes_a_guarantee_absent_and_one_gap_makes_it_partial() {
         }
         findings.remove(index);
         let table = report(&conf, &ReadyFacts::default(), &findings);
-        let weakest = GUARANTEES
+        let weakest = Guarantee::ALL
             .into_iter()
             .filter(|name| attempts_on(*name).contains(&attempt))
             .map(|name| state(&table, name))
@@ -106,7 +106,7 @@ fn nothing_is_claimed_without_fences() {
         &refused(),
     );
     assert!(table.iter().all(|row| row.state < State::Enforced));
-    assert_eq!(table.len(), GUARANTEES.len());
+    assert_eq!(table.len(), Guarantee::ALL.len());
 }
 
 #[test]
@@ -117,4 +117,28 @@ fn the_hosts_network_is_no_fence() {
         &refused(),
     );
     assert_eq!(state(&table, Guarantee::NetFence), State::Absent);
+}
+
+#[test]
+fn a_host_where_everything_holds_gives_what_the_policy_promises() {
+    for mode in [Mode::ReadOnly, Mode::WorkspaceWrite, Mode::DangerFullAccess] {
+        for net in [Net::Off, Net::Full] {
+            for closed in [vec![], vec![PathBuf::from("/home/a")]] {
+                let write = if mode == Mode::ReadOnly {
+                    Vec::new()
+                } else {
+                    vec![PathBuf::from("/w")]
+                };
+                let conf = Confinement {
+                    closed,
+                    write,
+                    ..confinement(mode, net)
+                };
+                for row in report(&conf, &ReadyFacts::default(), &refused()) {
+                    let promised = curfew_policy::guarantee::promise(row.name, &conf);
+                    assert_eq!(row.state, promised, "{mode:?} {net:?} {row:?}");
+                }
+            }
+        }
+    }
 }
