@@ -23,6 +23,27 @@ const EMPTY_SAFETY: &[&str] = &[
     "we know",
 ];
 
+/// What contracts of unsafe functions are about.
+const CONTRACT: &[&str] = &[
+    "owns",
+    "owned",
+    "null",
+    "NUL",
+    "reads",
+    "writes",
+    "stores",
+    "lives",
+    "live",
+    "layout",
+    "zeroed",
+    "zeroes",
+    "aligned",
+    "preconditions",
+    "pointer",
+    "pointers",
+    "memory",
+];
+
 /// Lines of a file without its inline test modules.
 pub fn lines_without_tests(text: &str) -> usize {
     let lines: Vec<&str> = text.lines().collect();
@@ -173,8 +194,9 @@ fn empty_safety(comment: &str, block: &str, line: &str) -> Option<&'static str> 
     let manual = ["(2)", "(3)", "(7)"]
         .iter()
         .any(|section| text.contains(section));
-    (!function && !named && !manual)
-        .then_some("the SAFETY text names neither what is called nor its manual page")
+    let spoken = CONTRACT.iter().any(|word| has_word(text, word));
+    (!function && !named && !manual && !spoken)
+        .then_some("the SAFETY text names neither what is called nor what that asks for")
 }
 
 /// Last path segments of what a piece of code calls.
