@@ -71,7 +71,8 @@ pub enum MountOp {
     },
 }
 
-/// A protected name: a path relative to any directory below the root, e.g. `.git/hooks`.
+/// A protected name: a path relative to any directory below the root, e.g. `.git/hooks`. `*` stands
+/// for one component; letters match in either case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProtectedName {

@@ -24,6 +24,12 @@ pub fn open_path(path: &Path) -> io::Result<OwnedFd> {
     open_below(CWD, path)
 }
 
+/// The same where the last component may be a symbolic link, which is then what is opened.
+pub fn open_link(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    Ok(openat2(CWD, path, flags, Mode::empty(), NO_LINKS)?)
+}
+
 /// The same below a directory, which an absolute path ignores.
 pub fn open_below(dir: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
