@@ -1,0 +1,118 @@
+//! Names that a person's tools obey later: those that stand there stay as they are.
+
+mod common;
+
+use std::fs::{create_dir_all, read, write};
+use std::os::unix::fs::symlink;
+
+use common::{World, state_of};
+use curfew_policy::Mode;
+
+/// A project with every shape in which a protected name can stand there.
+fn project() -> World {
+    let world = World::new();
+    let ws = &world.workspace;
+    for path in [
+        ".git/hooks/pre-commit",
+        ".git/config",
+        ".git/HEAD",
+        ".git/modules/m/hooks/x",
+        ".git/modules/m/config",
+        ".vscode/tasks.json",
+        "sub/.git/hooks/x",
+        "sub/.mcp.json",
+        "docs/agents.txt",
+        "plain/file",
+    ] {
+        create_dir_all(ws.join(path).parent().unwrap()).unwrap();
+        write(ws.join(path), "kept\n").unwrap();
+    }
+    create_dir_all(ws.join("linked")).unwrap();
+    write(ws.join("linked/.git"), "gitdir: ../.git/worktrees/linked\n").unwrap();
+    symlink("docs/agents.txt", ws.join("AGENTS.md")).unwrap();
+    world
+}
+
+const KEPT: [&str; 10] = [
+    ".git/hooks",
+    ".git/config",
+    ".git/modules/m/hooks",
+    ".git/modules/m/config",
+    ".vscode",
+    "sub/.git/hooks",
+    "sub/.mcp.json",
+    "linked/.git",
+    "AGENTS.md",
+    "docs/agents.txt",
+];
+
+#[test]
+fn names_that_stand_there_cannot_be_changed_moved_or_replaced() {
+    let world = project();
+    let session = world.session(Mode::WorkspaceWrite);
+    let before: Vec<_> = KEPT
+        .iter()
+        .map(|name| state_of(&world.workspace.join(name)))
+        .collect();
+    for name in KEPT {
+        for script in [
+            format!(
+                "echo x >> {name}; echo x > {name}/new; rm -rf {name}; mv {name} gone; touch -d 1990-01-01 {name}; chmod 777 {name}"
+            ),
+            format!("d=$(dirname {name}); mv $d elsewhere && mkdir -p $d && echo planted > {name}"),
+            format!(
+                "echo planted > planted; mv -f planted {name}; ln -sf planted {name}; ln -f planted {name}"
+            ),
+            format!("python3 -c \"import os; os.rename('plain', '{name}')\""),
+        ] {
+            session.shell(&script);
+            for (name, before) in KEPT.iter().zip(&before) {
+                assert_eq!(
+                    &state_of(&world.workspace.join(name)),
+                    before,
+                    "{name} after: {script}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn their_neighbours_stay_writable() {
+    let world = project();
+    let session = world.session(Mode::WorkspaceWrite);
+    session.shell("echo x > .git/index && mkdir -p .git/objects/aa && echo x > .git/HEAD && echo x > sub/.git/HEAD").ok();
+    session.shell("echo x > docs/other && echo x > linked/file && rm -r plain && mkdir new && mv new newer").ok();
+    assert_eq!(read(world.workspace.join(".git/HEAD")).unwrap(), b"x\n");
+    assert!(world.workspace.join("newer").is_dir());
+}
+
+#[test]
+fn the_twin_without_fences_plants() {
+    let world = project();
+    world
+        .run(
+            Mode::DangerFullAccess,
+            "echo x > .git/hooks/pre-commit && mv .vscode gone",
+        )
+        .ok();
+    assert_eq!(
+        read(world.workspace.join(".git/hooks/pre-commit")).unwrap(),
+        b"x\n"
+    );
+}
+
+#[test]
+fn what_was_pinned_is_told() {
+    let world = project();
+    let session = world.session(Mode::WorkspaceWrite);
+    let facts = session.client.facts();
+    for name in KEPT {
+        assert!(
+            facts.pinned.contains(&world.workspace.join(name)),
+            "{name}: {:?}",
+            facts.pinned
+        );
+    }
+    assert!(!facts.scan_cut);
+}
