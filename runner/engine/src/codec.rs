@@ -401,3 +401,6 @@ fn decode_event(text: &str, expected_seq: u64) -> Result<Event, Cause> {
         ignorable: line.ignorable,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -224,3 +224,6 @@ impl Fold {
         self.next_call
     }
 }
+
+#[cfg(test)]
+mod tests;

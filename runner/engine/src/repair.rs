@@ -197,6 +197,3 @@ impl Repair {
 const OUTCOME_UNKNOWN: &str = "curfew died while this call ran. Whether it took effect, or how far, is not known. \
      Repeat it only if it reads, or if doing it twice does no harm; otherwise look at what is there first.";
 const NOT_STARTED: &str = "curfew died before this call was started. It had no effect; make it again if it is still needed.";
-
-#[cfg(test)]
-mod tests;

@@ -114,3 +114,6 @@ fn check_sources(seq: u64, sources: &[u64]) -> Result<(), SurfaceError> {
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests;

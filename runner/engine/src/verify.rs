@@ -143,6 +143,3 @@ pub fn request_of_step(
         Err(VerifyError::NothingSent { step })
     }
 }
-
-#[cfg(test)]
-mod tests;

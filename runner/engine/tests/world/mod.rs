@@ -494,9 +494,9 @@ impl World {
             return;
         };
         let variant = self.tape.next();
-        let killed = call.killed && variant % 3 != 0;
+        let killed = call.killed && !variant.is_multiple_of(3);
         let completed = script::completion(call_id, &call.name, killed, variant);
-        let events = if variant % 5 == 0 {
+        let events = if variant.is_multiple_of(5) {
             vec![script::denial(call_id)]
         } else {
             Vec::new()

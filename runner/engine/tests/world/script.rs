@@ -106,7 +106,10 @@ pub fn plan(tape: &mut Tape, stubborn: bool) -> VecDeque<ModelMove> {
         13 => ModelMove::Fail(FailureKind::CutStream, Some(u64::from(tape.next() % 2000))),
         2 | 12 => ModelMove::End(Finish::Length, usage),
         11 => ModelMove::End(Finish::ContentFilter, usage),
-        10 => ModelMove::Fail(FailureKind::Server, (tape.next() % 2 == 0).then_some(5)),
+        10 => ModelMove::Fail(
+            FailureKind::Server,
+            (tape.next().is_multiple_of(2)).then_some(5),
+        ),
         // A provider may say `stop` and still have made calls.
         9 => ModelMove::End(Finish::Stop, usage),
         _ => ModelMove::End(
@@ -132,7 +135,7 @@ fn calls(tape: &mut Tape, moves: &mut VecDeque<ModelMove>) {
         moves.push_back(ModelMove::Delta(call_piece(index, Some(name), head)));
         rests.push((index, rest));
     }
-    if tape.next() % 2 == 0 {
+    if tape.next().is_multiple_of(2) {
         rests.reverse();
     }
     for (index, rest) in rests {
@@ -141,8 +144,14 @@ fn calls(tape: &mut Tape, moves: &mut VecDeque<ModelMove>) {
 }
 
 pub fn completion(call_id: &str, name: &str, killed: bool, variant: u16) -> ToolCompleted {
-    let mut completed =
-        super::plain_completion(call_id, if variant % 2 == 0 { "same" } else { "other" });
+    let mut completed = super::plain_completion(
+        call_id,
+        if variant.is_multiple_of(2) {
+            "same"
+        } else {
+            "other"
+        },
+    );
     completed.facts = CallFacts {
         killed,
         exit_code: (!killed).then_some(0),
