@@ -302,6 +302,10 @@ impl Answer {
                 FailureKind::EmptyResponse,
                 "the model ended its answer without a word or a call",
             )),
+            Some(_) if self.assembler.stopped_inside_a_call() => Err(failure(
+                FailureKind::CutStream,
+                "the answer stops in the middle of a call's arguments",
+            )),
             Some(finish) => Ok(End {
                 finish,
                 usage: self.assembler.usage_seen(),

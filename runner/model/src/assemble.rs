@@ -103,6 +103,13 @@ impl Assembler {
         self.wrote
     }
 
+    /// Whether the server says `stop` in the middle of a call's arguments. Gateways make up a
+    /// finish reason when their upstream breaks off (seen in litellm 1.108); a model that calls
+    /// tools ends with another word, and a model that wrote broken arguments closes them.
+    pub(crate) fn stopped_inside_a_call(&self) -> bool {
+        self.finish == Some(Finish::Stop) && self.calls.iter().any(Call::is_cut)
+    }
+
     fn piece(&mut self, piece: Piece, out: &mut Vec<Delta>) -> Result<(), AssembleFault> {
         let other_name = match piece.reasoning {
             Some(serde_json::Value::String(text)) => Some(text),
@@ -272,6 +279,11 @@ impl Call {
             block,
             text: self.arguments.clone(),
         }
+    }
+
+    fn is_cut(&self) -> bool {
+        let fault = serde_json::from_str::<serde::de::IgnoredAny>(&self.arguments).err();
+        !self.arguments.is_empty() && fault.is_some_and(|fault| fault.is_eof())
     }
 
     /// Whether a piece that points here is the start of another call: some servers give every call

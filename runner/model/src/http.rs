@@ -255,14 +255,16 @@ fn sources(fault: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static
     })
 }
 
-/// TLS faults travel inside I/O errors.
+/// TLS faults travel inside I/O errors, sometimes more than one deep.
 fn tls_fault<'a>(source: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
-    source.downcast_ref().or_else(|| {
-        source
-            .downcast_ref::<std::io::Error>()?
-            .get_ref()?
-            .downcast_ref()
-    })
+    let mut source = source;
+    while let Some(inner) = source
+        .downcast_ref::<std::io::Error>()
+        .and_then(std::io::Error::get_ref)
+    {
+        source = inner;
+    }
+    source.downcast_ref()
 }
 
 fn is_not_http(source: &(dyn Error + 'static)) -> bool {

@@ -181,6 +181,3 @@ impl RecordedBody {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;
