@@ -324,3 +324,119 @@ fn a_newer_log_is_refused_by_its_version() {
     let fault = decode(line).expect_err("refused");
     assert_eq!(fault.cause, Cause::NewerVersion { version: 2 });
 }
+
+/// Whatever a broken or hostile writer puts together: if it folds, then it pairs, and it can be closed.
+mod whatever_folds {
+    use std::collections::BTreeMap;
+
+    use curfew_engine::event::{Event, SurfaceOp};
+    use curfew_engine::projection::{Message, messages};
+    use curfew_engine::{Fold, repair};
+    use proptest::prelude::*;
+
+    use super::{Options, cases, header, play, tapes};
+
+    /// Leaves events out, doubles them and moves them.
+    fn edit(events: &[Event], edits: &[(usize, usize, u8)]) -> Vec<Event> {
+        let mut events = events.to_vec();
+        for (a, b, kind) in edits {
+            if events.is_empty() {
+                break;
+            }
+            let (a, b) = (a % events.len(), b % events.len());
+            match kind % 3 {
+                0 => drop(events.remove(a)),
+                1 => events.insert(a, events[b].clone()),
+                _ => events.swap(a, b),
+            }
+        }
+        events
+    }
+
+    /// Folds what it can, numbered anew, with sources that follow their events.
+    fn fold_what_folds(events: &[Event]) -> Fold {
+        let mut fold = Fold::new(header());
+        let mut now: BTreeMap<u64, u64> = BTreeMap::new();
+        for old in events {
+            let mut event = old.clone();
+            event.seq = fold.next_seq();
+            for source in event.source_event_seqs.iter_mut().flatten() {
+                *source = now.get(source).copied().unwrap_or(*source);
+            }
+            let before = fold.clone();
+            match fold.apply(&event) {
+                Ok(()) => drop(now.insert(old.seq, event.seq)),
+                Err(_) => assert_eq!(fold, before, "a refused event left a trace"),
+            }
+        }
+        fold
+    }
+
+    /// Now and then a summary takes the place of some nodes.
+    fn summarise(fold: &Fold, first: usize, count: usize) -> Option<Event> {
+        let nodes = fold.surface().nodes();
+        let first = first % nodes.len().max(1);
+        let covered = nodes
+            .get(first..(first + 1 + count % 6).min(nodes.len()))
+            .filter(|some| !some.is_empty())?;
+        let text = "summary".to_owned();
+        let source = curfew_engine::event::MessageSource::Notice {
+            name: "summary".to_owned(),
+        };
+        Some(Event {
+            seq: fold.next_seq(),
+            time: 0,
+            body: curfew_engine::event::Body::UserMessage(curfew_engine::event::UserMessage {
+                source,
+                text,
+            }),
+            surface_op: Some(SurfaceOp::Replace {
+                start: covered[0],
+                end: covered[covered.len() - 1],
+            }),
+            source_event_seqs: Some(covered.to_vec()),
+            ignorable: false,
+        })
+    }
+
+    fn assert_pairs(fold: &Fold) {
+        let mut owed: Vec<String> = Vec::new();
+        for message in messages(fold) {
+            match message {
+                Message::Tool { call_id, .. } => assert_eq!(owed.remove(0), call_id),
+                Message::Assistant { calls, .. } => {
+                    assert!(owed.is_empty());
+                    owed = calls.into_iter().map(|call| call.id).collect();
+                }
+                Message::User { .. } => assert!(owed.is_empty()),
+            }
+        }
+        assert!(owed.is_empty());
+    }
+
+    proptest! {
+        #![proptest_config(cases(512))]
+
+        #[test]
+        fn pairs(
+            tape in tapes(),
+            edits in prop::collection::vec((any::<usize>(), any::<usize>(), any::<u8>()), 0..4),
+            summaries in prop::collection::vec((any::<usize>(), any::<usize>()), 0..6),
+        ) {
+            let world = play(tape, Options::default());
+            let mut fold = fold_what_folds(&edit(&world.log, &edits));
+            for (first, count) in &summaries {
+                if let Some(event) = summarise(&fold, *first, *count) {
+                    let before = fold.clone();
+                    if fold.apply(&event).is_err() {
+                        prop_assert_eq!(&fold, &before);
+                    }
+                }
+            }
+            for event in repair::plan(&fold, 5).expect("can be closed") {
+                fold.apply(&event).expect("what closes it folds");
+            }
+            assert_pairs(&fold);
+        }
+    }
+}

@@ -77,7 +77,7 @@ fn merge(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     merged
 }
 
-/// How often the same thing was done with the same result, without anything else between.
+/// How often the model was shown the same result of the same call, without anything else between.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Repeat {
     call: Streak,
@@ -118,8 +118,12 @@ impl Repeat {
             arguments.as_bytes(),
             content.as_bytes(),
         ]);
-        let count = self.call.add(key.clone());
-        self.highest_in_step = self.highest_in_step.max(count);
+        // Twice in one answer counts once: the model had not seen the result yet.
+        let again = self.call.key == key && self.in_step.last() == Some(&key);
+        if !again {
+            let count = self.call.add(key.clone());
+            self.highest_in_step = self.highest_in_step.max(count);
+        }
         self.in_step.push(key);
     }
 

@@ -3,7 +3,8 @@
 //! when someone cancels, and when the process dies. Time is injected. Everything that happened is
 //! kept as a trace; the tests are judges over traces.
 
-#![allow(dead_code)]
+// Each test binary uses its own part of it.
+#![allow(dead_code, unused_imports)]
 
 pub mod fixture;
 pub mod script;
