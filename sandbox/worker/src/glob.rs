@@ -67,7 +67,7 @@ fn rooted(pattern: &str, base: &Path) -> (PathBuf, String) {
     let wild = |part: &&str| part.contains(['*', '?', '[', '{', '\\']);
     let fixed = parts
         .iter()
-        .position(|part| wild(&part))
+        .position(wild)
         .unwrap_or(parts.len() - 1);
     let base = PathBuf::from(format!(
         "/{}",

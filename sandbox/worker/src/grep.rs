@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use grep_matcher::LineTerminator;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
 
@@ -67,7 +68,10 @@ fn compile(pattern: &str, base: &Path) -> Result<RegexMatcher, Fault> {
         return Err(bad("the pattern is empty or too long".to_owned()));
     }
     RegexMatcherBuilder::new()
-        .line_terminator(Some(b'\n'))
+        // `$` also stands before a carriage return and a line feed.
+        .crlf(true)
+        // `^` and `$` are about lines, not about the whole file.
+        .multi_line(true)
         .size_limit(REGEX_BYTES_MAX)
         .dfa_size_limit(REGEX_BYTES_MAX)
         .build(pattern)
@@ -102,6 +106,7 @@ fn files(base: &Path, deadline: Instant) -> Result<(Vec<PathBuf>, bool), Fault> 
 
 fn searcher() -> Searcher {
     SearcherBuilder::new()
+        .line_terminator(LineTerminator::crlf())
         .line_number(true)
         // A file with NUL is no text, and its lines are no lines.
         .binary_detection(BinaryDetection::quit(0))

@@ -48,12 +48,13 @@ impl<'a> Spot<'a> {
     }
 }
 
-/// A fresh file beside the target, removed unless it took the name.
+/// A fresh file beside the target. What stands under its name in the end is removed, if it is what
+/// should be there: somebody who exchanges names at the same time must not lose a file by it.
 struct Fresh<'a> {
     spot: &'a Spot<'a>,
     name: String,
     file: File,
-    kept: bool,
+    remove: Stat,
 }
 
 impl<'a> Fresh<'a> {
@@ -68,11 +69,12 @@ impl<'a> Fresh<'a> {
             let name = format!(".curfew-{random:016x}");
             match rustix::fs::openat(&spot.dir, &name, flags, mode) {
                 Ok(fd) => {
+                    let stat = rustix::fs::fstat(&fd).map_err(spot.fail("stat"))?;
                     return Ok(Fresh {
                         spot,
                         name,
                         file: File::from(fd),
-                        kept: false,
+                        remove: stat,
                     });
                 }
                 Err(Errno::EXIST) if tries < TRIES_MAX => tries += 1,
@@ -95,11 +97,11 @@ impl<'a> Fresh<'a> {
 
 impl Drop for Fresh<'_> {
     fn drop(&mut self) {
-        if !self.kept {
-            let removed =
-                rustix::fs::unlinkat(&self.spot.dir, self.name.as_str(), AtFlags::empty());
+        let (dir, name) = (&self.spot.dir, self.name.as_str());
+        let there = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
+        if there.is_ok_and(|stat| same_file(&stat, &self.remove)) {
             // The error that led here is the one to report, not this one.
-            removed.unwrap_or(());
+            rustix::fs::unlinkat(dir, name, AtFlags::empty()).unwrap_or(());
         }
     }
 }
@@ -127,7 +129,6 @@ pub(crate) fn replace(opened: &mut Opened, present: &[u8], content: &[u8]) -> Re
             }
             let plain = rustix::fs::renameat(&spot.dir, fresh.name.as_str(), &spot.dir, spot.name);
             plain.map_err(spot.fail("rename"))?;
-            fresh.kept = true;
             return Ok(());
         }
         Err(errno) => return Err(spot.fail("rename")(errno)),
@@ -137,10 +138,12 @@ pub(crate) fn replace(opened: &mut Opened, present: &[u8], content: &[u8]) -> Re
     let as_judged = replaced.is_ok_and(|stat| same_file(&stat, &opened.stat))
         && opened.content().is_ok_and(|now| now == present);
     if !as_judged {
-        let back = fresh.rename(RenameFlags::EXCHANGE);
-        fresh.kept = back.is_err();
+        fresh
+            .rename(RenameFlags::EXCHANGE)
+            .map_err(spot.fail("rename"))?;
         return Err(stale(&opened.real));
     }
+    fresh.remove = opened.stat;
     Ok(())
 }
 
@@ -167,7 +170,7 @@ pub(crate) fn create(path: &Path, content: &[u8]) -> Result<(), Fault> {
             spot.name,
             AtFlags::empty(),
         ),
-        made => made.inspect(|()| fresh.kept = true),
+        made => made,
     };
     match made {
         Ok(()) => Ok(()),

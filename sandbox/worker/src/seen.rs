@@ -9,7 +9,8 @@ use crate::protocol::{ErrorCode, Observation, Seen};
 pub(crate) fn normalize(ranges: impl IntoIterator<Item = Seen>) -> Vec<Seen> {
     let mut ranges: Vec<Seen> = ranges
         .into_iter()
-        .filter(|(first, last)| first <= last && *first > 0)
+        .map(|(first, last)| (first.max(1), last))
+        .filter(|(first, last)| first <= last)
         .collect();
     ranges.sort_unstable();
     let mut merged: Vec<Seen> = Vec::with_capacity(ranges.len());

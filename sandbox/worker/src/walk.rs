@@ -101,7 +101,9 @@ impl Walk<'_> {
         let mut go = Go::On;
         for entry in entries {
             self.names += 1;
-            if self.names > NAMES_MAX || (self.names % 256 == 0 && Instant::now() > self.deadline) {
+            if self.names > NAMES_MAX
+                || (self.names.is_multiple_of(256) && Instant::now() > self.deadline)
+            {
                 self.whole = false;
                 go = Go::Stop;
                 break;
