@@ -146,6 +146,14 @@ impl Broker {
         let Some(session) = self.session.as_mut() else {
             return Woken::ByCalls;
         };
+        if let Some(fenced) = &mut session.fence {
+            // Inotify names no process: what was seen is told of every call that was running.
+            let seen = fenced.watch.take();
+            self.calls.iter_mut().for_each(|c| c.note_watch(&seen));
+            if fenced.judge(&seen) {
+                self.calls.iter_mut().for_each(|c| c.end_replaced(&seen));
+            }
+        }
         let mut at = 0;
         while let Some(running) = self.calls.get_mut(at) {
             running.attend(session, now, events);
@@ -172,6 +180,9 @@ impl Broker {
         };
         let mut fds = Vec::with_capacity(2 + 3 * self.calls.len());
         fds.extend(other.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
+        let fence = self.session.as_ref().and_then(|s| s.fence.as_ref());
+        let watch = fence.map(|fenced| fenced.watch.as_fd());
+        fds.extend(watch.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
         for running in &self.calls {
             running.poll_fds(&mut fds);
         }
@@ -183,12 +194,12 @@ impl Broker {
         }
         let ready: Vec<bool> = fds.iter().map(|fd| fd.any() == Some(true)).collect();
         drop(fds);
-        let own = usize::from(other.is_some());
-        let mut of_calls = ready[own..].iter().copied();
+        let before = usize::from(other.is_some()) + usize::from(watch.is_some());
+        let mut of_calls = ready[before..].iter().copied();
         for running in &mut self.calls {
             running.note_ready(&mut of_calls);
         }
-        if own == 1 && ready[0] {
+        if other.is_some() && ready[0] {
             Woken::ByOther
         } else {
             Woken::ByCalls
@@ -239,8 +250,13 @@ impl Broker {
         let (ours, theirs) = Channel::pair(Rights::Accepted)
             .map_err(|e| broken("call", None, libc::EMFILE, e.to_string()))?;
         let began = Instant::now();
-        let namespaces = match &self.session {
-            Some(session) => session.call_namespaces(),
+        let namespaces = match &mut self.session {
+            Some(session) => {
+                if let Some(fenced) = &mut session.fence {
+                    fenced.restore_pins()?;
+                }
+                session.call_namespaces()
+            }
             None => 0,
         };
         let Some(spawned) = sys::clone_into(namespaces).at("call-namespaces")? else {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use landlock::{
     ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
-    RulesetCreatedAttr, RulesetStatus, Scope,
+    RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 
 use crate::fault::{At, broken};
@@ -39,6 +39,8 @@ pub fn prepare(plan: &LandlockPlan) -> Result<Domain, SetupFault> {
         return Err(broken("landlock", None, libc::EOPNOTSUPP, text));
     }
     let abi = ABI::from(i32::try_from(plan.abi).unwrap_or(i32::MAX));
+    // A kernel that has less is found out now and not by the first call.
+    ruleset(abi)?;
     let mut domain = Domain {
         abi,
         rules: Vec::new(),
@@ -82,12 +84,7 @@ fn open_rule(
 /// All rights of the demanded ABI are handled and only the rules' given back. TCP is not handled:
 /// loopback must work, and the network namespace and the syscall filter are its two layers.
 pub fn enter(domain: Domain) -> Result<(), SetupFault> {
-    let mut ruleset = Ruleset::default()
-        .set_compatibility(CompatLevel::HardRequirement)
-        .handle_access(AccessFs::from_all(domain.abi))
-        .and_then(|r| r.scope(Scope::from_all(domain.abi)))
-        .and_then(Ruleset::create)
-        .map_err(|e| unsupported(&e))?;
+    let mut ruleset = ruleset(domain.abi)?;
     let mut late = Vec::new();
     for (path, grant) in &domain.of_the_call {
         late.extend(open_rule(path, *grant, domain.abi)?);
@@ -109,6 +106,16 @@ pub fn enter(domain: Domain) -> Result<(), SetupFault> {
             format!("the kernel enforced the domain only in part: {weaker:?}"),
         )),
     }
+}
+
+/// Handles every right and scope of the ABI; one that the kernel does not know is an error.
+fn ruleset(abi: ABI) -> Result<RulesetCreated, SetupFault> {
+    Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(abi))
+        .and_then(|r| r.scope(Scope::from_all(abi)))
+        .and_then(Ruleset::create)
+        .map_err(|e| unsupported(&e))
 }
 
 fn rights(grant: FileGrant, abi: ABI) -> BitFlags<AccessFs> {

@@ -36,8 +36,8 @@ impl Evidence {
     }
 
     /// What the session's watch saw while this call ran.
-    pub fn note_watch(&mut self, seen: Vec<Seen>) {
-        for seen in seen.into_iter().filter(|s| s.meaning == Meaning::Masked) {
+    pub fn note_watch(&mut self, seen: &[Seen]) {
+        for seen in seen.iter().filter(|s| s.meaning == Meaning::Masked) {
             self.note(Denial {
                 op: "read-masked".to_owned(),
                 path: Some(seen.path.to_string_lossy().into_owned()),
@@ -46,6 +46,24 @@ impl Evidence {
                 layer: "mounts".to_owned(),
                 rule: "mask".to_owned(),
                 remedy: "the profile hides this path; remove it from `mask` to show it".to_owned(),
+                trust: Trust::Kernel,
+                count: 1,
+            });
+        }
+    }
+
+    /// Pinned names that were replaced from outside; the call was ended for it.
+    pub fn note_replaced(&mut self, seen: &[Seen]) {
+        for seen in seen.iter().filter(|s| s.meaning != Meaning::Masked) {
+            self.note(Denial {
+                op: "replaced-outside".to_owned(),
+                path: Some(seen.path.to_string_lossy().into_owned()),
+                address: None,
+                errno: 0,
+                layer: "mounts".to_owned(),
+                rule: "protected-names".to_owned(),
+                remedy: "it was replaced outside while the call ran, so the call was ended; run it again"
+                    .to_owned(),
                 trust: Trust::Kernel,
                 count: 1,
             });

@@ -46,6 +46,8 @@ mod limits;
 #[cfg(target_os = "linux")]
 mod listener;
 #[cfg(target_os = "linux")]
+mod look;
+#[cfg(target_os = "linux")]
 mod mounts;
 #[cfg(target_os = "linux")]
 mod processes;
@@ -59,7 +61,7 @@ mod session;
 #[allow(unsafe_code)]
 mod sys;
 #[cfg(target_os = "linux")]
-mod syscalls;
+pub mod syscalls;
 #[cfg(target_os = "linux")]
 mod tree;
 #[cfg(target_os = "linux")]

@@ -5,12 +5,14 @@
 //! on: the kernel decides it, by mounts and Landlock, so a race between the look and the decision
 //! changes what is written down and nothing else (seccomp_unotify(2) forbids more).
 
+use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 
 use nix::errno::Errno;
 
 use crate::evidence::Evidence;
 use crate::filter;
+use crate::look::{self, Shape};
 use crate::plan::{SyscallAction, SyscallRule};
 use crate::protocol::{Denial, Trust};
 use crate::session::Fenced;
@@ -36,7 +38,16 @@ pub fn answer(listener: BorrowedFd<'_>, fenced: &Fenced, evidence: &mut Evidence
             evidence.note(refused(row, &asked, errno));
             Answer::Refuse { errno }
         }
-        Some((_, SyscallAction::Observe)) => Answer::Continue,
+        Some((_, SyscallAction::Observe)) => {
+            if let Some((op, shape)) = fenced.rows.shape_of(asked.nr)
+                && let Some(denial) = fenced.lookout.foresee(op, shape, &asked)
+                // Or what was read belongs to a task that got its pid.
+                && seccomp::still_waits(listener, asked.id)
+            {
+                evidence.note(denial);
+            }
+            Answer::Continue
+        }
         // The filter and the rows come from one list; a notification without a row is refused.
         Some((_, SyscallAction::Quiet { .. })) | None => Answer::Refuse { errno: libc::EPERM },
     };
@@ -71,6 +82,7 @@ fn refused(row: &SyscallRule, asked: &Notification, errno: i32) -> Denial {
 /// The rows a notification can come from, by syscall number.
 pub struct Rows {
     by_number: Vec<(i32, SyscallRule)>,
+    shapes: BTreeMap<i32, (&'static str, Shape)>,
 }
 
 impl Rows {
@@ -82,7 +94,16 @@ impl Rows {
         });
         let mut by_number: Vec<_> = known.collect();
         by_number.sort_by_key(|(number, _)| *number);
-        Rows { by_number }
+        let shapes = by_number
+            .iter()
+            .filter(|(_, row)| row.action == SyscallAction::Observe)
+            .filter_map(|(number, row)| Some((*number, look::shape_of(&row.name)?)))
+            .collect();
+        Rows { by_number, shapes }
+    }
+
+    fn shape_of(&self, number: i32) -> Option<(&'static str, Shape)> {
+        self.shapes.get(&number).copied()
     }
 
     fn row_of(&self, number: i32, args: &[u64; 6]) -> Option<&SyscallRule> {

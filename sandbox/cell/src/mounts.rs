@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, StatVfsMountFlags, fstat, fstatvfs, mkdirat, openat,
@@ -13,13 +13,14 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, MountPropagationFlags, mount_change};
 
+use crate::dev;
 use crate::fault::{At, broken};
 use crate::plan::MountOp;
+use crate::protect::{self, Pins};
 use crate::protocol::SetupFault;
 use crate::sys::{Reach, mount_setattr};
 use crate::tree::{self, Clone};
 use crate::watch::{Meaning, Watch};
-use crate::{dev, protect};
 
 const RDONLY: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_RDONLY;
 const NONE: MountAttrFlags = MountAttrFlags::empty();
@@ -40,7 +41,7 @@ pub struct View {
     stage: Option<OwnedFd>,
     staged: u32,
     pub watch: Watch,
-    pub pinned: Vec<PathBuf>,
+    pub pins: Pins,
     pub scan_cut: bool,
 }
 
@@ -59,7 +60,7 @@ pub fn build(ops: &[MountOp]) -> Result<View, SetupFault> {
         stage: None,
         staged: 0,
         watch: Watch::new()?,
-        pinned: Vec::new(),
+        pins: Pins::default(),
         scan_cut: false,
     };
     for op in ops {
@@ -127,10 +128,8 @@ impl View {
                 };
                 let found = protect::pin(root, names, bounds)?;
                 self.scan_cut |= found.cut;
-                for path in found.pinned {
-                    self.watch.add(&path, Meaning::Pinned)?;
-                    self.pinned.push(path);
-                }
+                self.watch.pins(&found.pins)?;
+                self.pins.append(found.pins);
                 Ok(())
             }
         }
@@ -177,7 +176,11 @@ impl View {
         } else {
             self.stage_file(b"")?
         };
-        let kind = if directory { Kind::Directory } else { Kind::File };
+        let kind = if directory {
+            Kind::Directory
+        } else {
+            Kind::File
+        };
         let place = self.target(path, kind, "mask")?;
         tree::attach(blank.as_fd(), place.as_fd()).at_path("mask", path)?;
         self.watch.add(path, Meaning::Masked)

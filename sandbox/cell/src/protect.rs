@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, StatVfsMountFlags, StatxAttributes, StatxFlags, fstatvfs, statx};
 use rustix::mount::MountAttrFlags;
 
 use crate::fault::At;
@@ -23,9 +24,9 @@ use crate::tree::{self, Clone};
 pub use scan::Bounds;
 
 /// What a scan found and pinned.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Found {
-    pub pinned: Vec<PathBuf>,
+    pub pins: Pins,
     /// A bound was reached; names beyond it are not protected.
     pub cut: bool,
 }
@@ -33,39 +34,93 @@ pub struct Found {
 /// Finds `names` below `root`, which is a mount of this view already, and pins them.
 pub fn pin(root: &Path, names: &[ProtectedName], bounds: Bounds) -> Result<Found, SetupFault> {
     let scanned = scan::find(root, names, bounds)?;
-    let mut found = Found {
-        pinned: Vec::new(),
-        cut: scanned.cut,
-    };
-    let mut bound = BTreeSet::new();
+    let mut pins = Pins::default();
     // Parents come first, so that a child's pin lands on top of its parent's.
     for relative in scanned.names {
-        bind_ancestors(root, &relative, &mut bound)?;
-        let path = root.join(&relative);
-        bind(&path, MountAttrFlags::MOUNT_ATTR_RDONLY)?;
-        bound.insert(path.clone());
-        found.pinned.push(path);
+        pins.bind_name(root, &relative)?;
     }
-    Ok(found)
+    Ok(Found {
+        pins,
+        cut: scanned.cut,
+    })
 }
 
-fn bind_ancestors(
-    root: &Path,
-    relative: &Path,
-    bound: &mut BTreeSet<PathBuf>,
-) -> Result<(), SetupFault> {
-    let mut above: Vec<&Path> = relative.ancestors().skip(1).collect();
-    above.reverse();
-    for ancestor in above {
-        if ancestor.as_os_str().is_empty() {
-            continue; // the root is a mount already
-        }
-        let path = root.join(ancestor);
-        if bound.insert(path.clone()) {
-            bind(&path, MountAttrFlags::empty())?;
-        }
+/// What is pinned, to look after it: the host can replace a name, and its mount goes with it.
+#[derive(Debug, Default)]
+pub struct Pins {
+    /// (root, path below it).
+    names: Vec<(PathBuf, PathBuf)>,
+    /// Directories bound onto themselves on the way to the names.
+    ancestors: BTreeSet<PathBuf>,
+}
+
+impl Pins {
+    pub fn names(&self) -> impl Iterator<Item = PathBuf> {
+        self.names.iter().map(|(root, name)| root.join(name))
     }
-    Ok(())
+
+    pub fn ancestors(&self) -> impl Iterator<Item = &PathBuf> {
+        self.ancestors.iter()
+    }
+
+    pub fn append(&mut self, mut other: Pins) {
+        self.names.append(&mut other.names);
+        self.ancestors.append(&mut other.ancestors);
+    }
+
+    /// Whether every pin is where it was put.
+    pub fn intact(&self) -> bool {
+        self.names().all(|name| is_pinned(&name, Mount::ReadOnly))
+            && self.ancestors.iter().all(|a| is_pinned(a, Mount::Any))
+    }
+
+    /// Pins again what the host replaced. One that is gone stays on the list: it may come back.
+    pub fn restore(&mut self) -> Result<(), SetupFault> {
+        for (root, name) in std::mem::take(&mut self.names) {
+            let path = root.join(&name);
+            if is_pinned(&path, Mount::ReadOnly) || tree::open_link(&path).is_err() {
+                self.names.push((root, name));
+            } else {
+                self.bind_name(&root, &name)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn bind_name(&mut self, root: &Path, name: &Path) -> Result<(), SetupFault> {
+        let mut above: Vec<&Path> = name.ancestors().skip(1).collect();
+        above.reverse();
+        // The first is empty and means the root, which is a mount already.
+        for ancestor in above.into_iter().skip(1) {
+            let path = root.join(ancestor);
+            if !is_pinned(&path, Mount::Any) {
+                bind(&path, MountAttrFlags::empty())?;
+            }
+            self.ancestors.insert(path);
+        }
+        bind(&root.join(name), MountAttrFlags::MOUNT_ATTR_RDONLY)?;
+        self.names.push((root.to_owned(), name.to_owned()));
+        Ok(())
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mount {
+    Any,
+    ReadOnly,
+}
+
+/// Whether a mount of its own stands at `path`. A directory that was a mount for another reason
+/// counts for an ancestor: it cannot be renamed either.
+fn is_pinned(path: &Path, mount: Mount) -> bool {
+    let Ok(place) = tree::open_link(path) else {
+        return false;
+    };
+    let flags = AtFlags::EMPTY_PATH;
+    let is_root = statx(&place, c"", flags, StatxFlags::empty())
+        .is_ok_and(|s| s.stx_attributes.contains(StatxAttributes::MOUNT_ROOT));
+    let read_only = || fstatvfs(&place).is_ok_and(|s| s.f_flag.contains(StatVfsMountFlags::RDONLY));
+    is_root && (mount == Mount::Any || read_only())
 }
 
 /// Mounts what stands at `path` onto itself with more attributes.

@@ -17,6 +17,7 @@ use crate::protocol::{CallEnd, FromBroker, SetupFault};
 use crate::session::Session;
 use crate::sys::Spawned;
 use crate::sys::seccomp;
+use crate::watch::Seen;
 use crate::wire::{Exit, Report};
 
 /// How long a call without a PID namespace may take to end its descendants before its init is
@@ -124,9 +125,6 @@ impl Running {
         }
         if ready.init {
             self.collect(events);
-            if let Some(fence) = &session.fence {
-                self.evidence.note_watch(fence.watch.take());
-            }
             return;
         }
         if self.deadline.is_some_and(|at| now >= at) {
@@ -138,6 +136,17 @@ impl Running {
             self.last_resort = None;
             self.kill_init();
         }
+    }
+
+    /// What the session's watch saw while this call ran.
+    pub fn note_watch(&mut self, seen: &[Seen]) {
+        self.evidence.note_watch(seen);
+    }
+
+    /// The host replaced a protected name: this call could write to the new one.
+    pub fn end_replaced(&mut self, seen: &[Seen]) {
+        self.evidence.note_replaced(seen);
+        self.kill(Extent::Namespace);
     }
 
     /// The supervisor asks for the end.

@@ -1,7 +1,7 @@
 //! What is set up once and shared by all calls of a broker.
 
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::unistd::sethostname;
 use rustix::io::Errno;
@@ -12,11 +12,13 @@ use crate::fault::{At, broken};
 use crate::filter::{self, Filter, Listener};
 use crate::init::Extent;
 use crate::listener::Rows;
+use crate::look::Lookout;
 use crate::mounts;
 use crate::plan::{Audience, Fence, NetPlan, Plan};
+use crate::protect::Pins;
 use crate::protocol::{ReadyFacts, SetupFault};
 use crate::sys::{self, CloseRange};
-use crate::watch::Watch;
+use crate::watch::{Meaning, Seen, Watch};
 use crate::{caps, domain, identity};
 
 /// A broker's side of a confinement, ready to make calls.
@@ -32,7 +34,11 @@ pub struct Fenced {
     pub listener: Listener,
     /// The rows a notification can come from.
     pub rows: Rows,
+    pub lookout: Lookout,
     pub watch: Watch,
+    pub pins: Pins,
+    /// The host replaced a pinned name since it was pinned.
+    pub pins_lost: bool,
 }
 
 impl Session {
@@ -65,6 +71,36 @@ impl Session {
     }
 }
 
+impl Fenced {
+    /// Looks at what the watch saw; whether a pin was lost just now.
+    pub fn judge(&mut self, seen: &[Seen]) -> bool {
+        let of_pins = |s: &Seen| matches!(s.meaning, Meaning::Pinned | Meaning::Above);
+        let lost = seen.iter().any(of_pins) && !self.pins.intact();
+        self.pins_lost |= lost;
+        lost
+    }
+
+    /// Before a call: pins what the host replaced meanwhile.
+    pub fn restore_pins(&mut self) -> Result<(), SetupFault> {
+        if !self.pins_lost {
+            return Ok(());
+        }
+        self.pins.restore()?;
+        self.watch.pins(&self.pins).or_else(gone)?;
+        self.pins_lost = !self.pins.intact();
+        Ok(())
+    }
+}
+
+/// A name that is not there now cannot be watched; the next call looks again.
+fn gone(fault: SetupFault) -> Result<(), SetupFault> {
+    if fault.errno == libc::ENOENT {
+        Ok(())
+    } else {
+        Err(fault)
+    }
+}
+
 fn open_unfenced() -> Result<(Session, ReadyFacts), SetupFault> {
     nix::sys::prctl::set_child_subreaper(true).at("subreaper")?;
     Ok((Session { fence: None }, ReadyFacts::default()))
@@ -80,6 +116,7 @@ fn open_fenced(fence: &Fence) -> Result<(Session, ReadyFacts), SetupFault> {
         loopback_up()?;
     }
     rustix::process::umask(rustix::fs::Mode::empty());
+    let mut lookout = Lookout::new(fence.net)?;
     let view = mounts::build(&fence.mounts)?;
     // The old one could be a directory that the view shows otherwise.
     rustix::process::chdir("/").at_path("cwd", Path::new("/"))?;
@@ -94,8 +131,10 @@ fn open_fenced(fence: &Fence) -> Result<(Session, ReadyFacts), SetupFault> {
     let command_filter = filter::compile(rows, Audience::Command, listener)?;
     // The worker says itself what it was refused.
     let worker_filter = filter::compile(rows, Audience::Worker, Listener::Absent)?;
+    let pinned: Vec<PathBuf> = view.pins.names().collect();
+    lookout.set_pinned(pinned.clone());
     let facts = ReadyFacts {
-        pinned: view.pinned,
+        pinned,
         scan_cut: view.scan_cut,
         listener: listener == Listener::Present,
         ..ReadyFacts::default()
@@ -106,7 +145,10 @@ fn open_fenced(fence: &Fence) -> Result<(Session, ReadyFacts), SetupFault> {
         worker_filter,
         listener,
         rows: Rows::new(filter::in_order(rows, Audience::Command)),
+        lookout,
         watch: view.watch,
+        pins: view.pins,
+        pins_lost: false,
     };
     let session = Session {
         fence: Some(fenced),

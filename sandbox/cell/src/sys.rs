@@ -151,25 +151,41 @@ pub enum Reach {
 
 /// Every ignored signal back to its default: an ignored one stays ignored over exec (execve(2)),
 /// and a command that never sees SIGPIPE loops for ever.
+///
+/// By the system call itself: libc keeps the two real-time signals it uses from sigaction(3), and
+/// a parent may have left those ignored as well.
 pub fn reset_ignored_signals() -> io::Result<()> {
-    for signal in 1..=libc::SIGRTMAX() {
-        if [libc::SIGKILL, libc::SIGSTOP, 32, 33].contains(&signal) {
-            continue; // not changeable; 32 and 33 belong to libc
+    const SIGNALS: libc::c_long = 64;
+    const SET_BYTES: usize = 8;
+    /// No smaller than the kernel's struct sigaction on any architecture; the handler is first.
+    type Action = [usize; 4];
+    let default: Action = [libc::SIG_DFL; 4];
+    for signal in 1..=SIGNALS {
+        if [libc::SIGKILL as _, libc::SIGSTOP as _].contains(&signal) {
+            continue;
         }
-        // SAFETY: a zeroed sigaction is valid (all members are integers or an optional function
-        // pointer); sigaction reads nothing with a null `act` and writes one struct to `old`.
-        let old = unsafe {
-            let mut old: libc::sigaction = std::mem::zeroed();
-            check(libc::sigaction(signal, std::ptr::null(), &raw mut old).into())?;
-            old
-        };
-        if old.sa_sigaction == libc::SIG_IGN {
-            // SAFETY: SIG_DFL installs no function of ours, so there is no handler whose
-            // async-signal-safety would matter.
-            if unsafe { libc::signal(signal, libc::SIG_DFL) } == libc::SIG_ERR {
-                return Err(io::Error::last_os_error());
-            }
+        let mut old: Action = default;
+        // SAFETY: rt_sigaction reads nothing with a null `act` and writes one kernel sigaction to
+        // `old`, a live local that is large enough; the set size is the kernel's own.
+        check(unsafe {
+            let act = std::ptr::null::<Action>();
+            libc::syscall(libc::SYS_rt_sigaction, signal, act, &raw mut old, SET_BYTES)
+        })?;
+        if old[0] != libc::SIG_IGN {
+            continue;
         }
+        // SAFETY: all zeroes is SIG_DFL without flags and an empty mask; no function of ours becomes
+        // a handler, so there is none whose async-signal-safety would matter.
+        check(unsafe {
+            let old = std::ptr::null_mut::<Action>();
+            libc::syscall(
+                libc::SYS_rt_sigaction,
+                signal,
+                &raw const default,
+                old,
+                SET_BYTES,
+            )
+        })?;
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
 
 use crate::fault::At;
+use crate::protect::Pins;
 use crate::protocol::SetupFault;
 
 const BUFFER_BYTES: usize = 16 << 10;
@@ -21,6 +22,8 @@ pub enum Meaning {
     Masked,
     /// The host unlinked or moved a pinned name: its read-only mount went with it.
     Pinned,
+    /// The host moved a directory above one.
+    Above,
 }
 
 /// One thing that was seen.
@@ -50,8 +53,9 @@ impl Watch {
             Meaning::Masked => WatchFlags::OPEN,
             // An unlinked inode that is still mounted is not deleted; its link count changes.
             Meaning::Pinned => WatchFlags::ATTRIB | WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF,
+            Meaning::Above => WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF,
         };
-        let flags = events | WatchFlags::DONT_FOLLOW;
+        let flags = events | WatchFlags::DONT_FOLLOW | WatchFlags::MASK_ADD;
         let id = inotify::add_watch(&self.inotify, path, flags).at_path("watch", path)?;
         let seen = Seen {
             path: path.to_owned(),
@@ -59,6 +63,15 @@ impl Watch {
         };
         self.paths.insert(id, seen);
         Ok(())
+    }
+
+    /// Watches everything that holds pins in place.
+    pub fn pins(&mut self, pins: &Pins) -> Result<(), SetupFault> {
+        for ancestor in pins.ancestors() {
+            self.add(ancestor, Meaning::Above)?;
+        }
+        pins.names()
+            .try_for_each(|name| self.add(&name, Meaning::Pinned))
     }
 
     /// What was seen since the last look. Never blocks.

@@ -167,7 +167,7 @@ impl<'a> Scan<'a> {
                     } else {
                         reach
                     };
-                    self.descend(&dir, &name, &path, depth, deeper, reach);
+                    self.descend(&dir, &name, (&path, depth), deeper, reach);
                 }
                 FileType::Symlink if !hits.is_empty() => self.follow(path, &deeper),
                 // A file in the place of a directory: `.git` of a linked worktree is a pointer.
@@ -183,8 +183,7 @@ impl<'a> Scan<'a> {
         &mut self,
         dir: &OwnedFd,
         name: &CStr,
-        path: &Path,
-        depth: u32,
+        (path, depth): (&Path, u32),
         mut active: Vec<&'a Names>,
         reach: Reach,
     ) {

@@ -57,7 +57,6 @@ fn set_filter(program: &[sock_filter], flags: libc::c_ulong) -> io::Result<libc:
 pub struct Notification {
     pub id: u64,
     /// In the reader's PID namespace.
-    #[allow(dead_code)]
     pub pid: i32,
     pub nr: i32,
     pub args: [u64; 6],
@@ -114,7 +113,6 @@ pub fn receive(listener: BorrowedFd<'_>) -> io::Result<Notification> {
 
 /// Whether the task of a notification still waits. What was read from its memory before a "yes"
 /// came from that task and not from one that got its pid.
-#[allow(dead_code)]
 pub fn still_waits(listener: BorrowedFd<'_>, id: u64) -> bool {
     // SAFETY: ID_VALID reads one u64 from the pointer, a live local.
     unsafe {

@@ -33,6 +33,57 @@ pub fn limits() -> CallLimits {
     }
 }
 
+/// A plan that a test can change before it is used.
+pub struct Made(pub Plan);
+
+impl std::ops::Deref for Made {
+    type Target = Plan;
+
+    fn deref(&self) -> &Plan {
+        &self.0
+    }
+}
+
+impl Made {
+    pub fn fence_mut(&mut self) -> &mut Fence {
+        self.0.fence.as_mut().unwrap()
+    }
+
+    pub fn mask(&mut self, path: &Path, directory: bool) {
+        let mask = MountOp::Mask {
+            path: path.to_owned(),
+            directory,
+        };
+        self.fence_mut().mounts.push(mask);
+    }
+
+    pub fn scan(&mut self, entries: u64, depth: u32) {
+        for op in &mut self.fence_mut().mounts {
+            if let MountOp::Protect {
+                entries_max,
+                depth_max,
+                ..
+            } = op
+            {
+                (*entries_max, *depth_max) = (entries, depth);
+            }
+        }
+    }
+
+    pub fn without_rows(&mut self, names: &[&str]) {
+        self.fence_mut()
+            .syscalls
+            .retain(|row| !names.contains(&row.name.as_str()));
+    }
+}
+
+pub fn number_of(name: &str) -> i64 {
+    match curfew_cell::syscalls::by_name(name) {
+        Some(curfew_cell::syscalls::Known::Number(number)) => number,
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
 pub fn unfenced(workspace: &Path) -> Plan {
     Plan {
         workspace: workspace.to_owned(),
@@ -41,7 +92,7 @@ pub fn unfenced(workspace: &Path) -> Plan {
     }
 }
 
-pub fn write_mode(who: Who, workspace: &Path) -> Plan {
+pub fn write_mode(who: Who, workspace: &Path) -> Made {
     fenced(who, workspace, Workspace::Writable)
 }
 
@@ -51,7 +102,7 @@ pub enum Workspace {
     ReadOnly,
 }
 
-pub fn fenced(who: Who, workspace: &Path, access: Workspace) -> Plan {
+pub fn fenced(who: Who, workspace: &Path, access: Workspace) -> Made {
     let inner = if who == Who::Root { 1000 } else { who.uid() };
     let writable = access == Workspace::Writable;
     let private = |path: &str| MountOp::Private {
@@ -73,9 +124,6 @@ pub fn fenced(who: Who, workspace: &Path, access: Workspace) -> Plan {
         private("/tmp"),
         private("/var/tmp"),
         MountOp::Dev,
-        MountOp::Dir {
-            path: workspace.parent().unwrap().to_owned(),
-        },
         MountOp::Place {
             id: 0,
             path: workspace.to_owned(),
@@ -86,6 +134,10 @@ pub fn fenced(who: Who, workspace: &Path, access: Workspace) -> Plan {
             text: format!("user:x:{inner}:{inner}::/nowhere:/bin/sh\n"),
         },
     ];
+    if workspace.starts_with("/tmp") {
+        let path = workspace.parent().unwrap().to_owned();
+        mounts.insert(5, MountOp::Dir { path });
+    }
     if writable {
         mounts.push(MountOp::Protect {
             root: workspace.to_owned(),
@@ -103,7 +155,7 @@ pub fn fenced(who: Who, workspace: &Path, access: Workspace) -> Plan {
     if writable {
         rules.push((workspace.to_owned(), FileGrant::Write));
     }
-    Plan {
+    Made(Plan {
         workspace: workspace.to_owned(),
         limits: limits(),
         fence: Some(Fence {
@@ -120,7 +172,7 @@ pub fn fenced(who: Who, workspace: &Path, access: Workspace) -> Plan {
             syscalls: syscalls(),
             evidence: true,
         }),
-    }
+    })
 }
 
 fn protected() -> Vec<ProtectedName> {
@@ -218,6 +270,11 @@ pub fn syscalls() -> Vec<SyscallRule> {
     ] {
         rows.push(row(name, vec![], refuse, "kernel-interface"));
     }
+    let differs = |index, value| ArgRule {
+        index,
+        low32: true,
+        op: ArgOp::Differs { value },
+    };
     let quiet = SyscallAction::Quiet {
         errno: libc::ENOSYS,
     };
@@ -244,6 +301,14 @@ pub fn syscalls() -> Vec<SyscallRule> {
     }
     for (name, mode) in [("mkdir", 1), ("mkdirat", 2), ("mknod", 1), ("mknodat", 2)] {
         rows.push(row(name, vec![any_bit(mode, set_id)], refuse, "no-set-id"));
+    }
+    let other_process = |index| vec![differs(index, 0)];
+    for (name, pid) in [
+        ("prlimit64", 0),
+        ("sched_setaffinity", 0),
+        ("setpriority", 1),
+    ] {
+        rows.push(row(name, other_process(pid), refuse, "other-process"));
     }
     for (name, flags) in [("open", 1), ("openat", 2)] {
         let args = vec![any_bit(flags, creating), any_bit(flags + 1, set_id)];
@@ -304,5 +369,11 @@ pub fn syscalls() -> Vec<SyscallRule> {
     ] {
         rows.push(row(name, vec![], observe, "write"));
     }
+    let addressed = ArgRule {
+        index: 4,
+        low32: false,
+        op: ArgOp::Differs { value: 0 },
+    };
+    rows.push(row("sendto", vec![addressed], observe, "send"));
     rows
 }

@@ -5,6 +5,8 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::Instant;
 
+use crate::plans::Who;
+
 type Body = Box<dyn Fn() + Send + Sync>;
 
 #[derive(Default)]
@@ -17,6 +19,13 @@ pub struct Tests {
 impl Tests {
     pub fn add(&mut self, name: impl Into<String>, body: impl Fn() + Send + Sync + 'static) {
         self.list.push((name.into(), Box::new(body)));
+    }
+
+    /// The test as root and as an ordinary user.
+    pub fn for_each_uid(&mut self, name: &str, body: fn(Who)) {
+        for who in [Who::Root, Who::Nobody] {
+            self.add(format!("{name}/{who:?}"), move || body(who));
+        }
     }
 
     pub fn on_demand(&mut self, name: impl Into<String>, body: impl Fn() + Send + Sync + 'static) {

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use curfew_cell::frame::{Channel, FrameError, Rights};
+use curfew_cell::frame::{Channel, Rights};
 use curfew_cell::plan::{CallLimits, Plan};
 use curfew_cell::protocol::*;
 
@@ -23,11 +23,16 @@ pub struct Folder {
 }
 
 impl Folder {
+    /// Outside the private areas, so that a call sees what is beside its workspace.
     pub fn new(who: Who) -> Folder {
+        Folder::below(who, Path::new("/var/lib"))
+    }
+
+    pub fn below(who: Who, base: &Path) -> Folder {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("curfew-cell-{}-{number}", std::process::id());
-        let path = fs::canonicalize(std::env::temp_dir()).unwrap().join(name);
+        let path = base.join(name);
         fs::create_dir(&path).unwrap();
         let folder = Folder { path };
         folder.give(who, "");
@@ -87,8 +92,16 @@ impl Done {
         self.end.exit_code.unwrap_or(-1)
     }
 
-    pub fn denied(&self, op: &str) -> Option<&Denial> {
-        self.denials.iter().find(|d| d.op == op)
+    pub fn denied(&self, op: &str, path: &str) -> Option<&Denial> {
+        self.denials
+            .iter()
+            .find(|d| d.op == op && d.path.as_deref() == Some(path))
+    }
+
+    pub fn denied_address(&self, op: &str, address: &str) -> Option<&Denial> {
+        self.denials
+            .iter()
+            .find(|d| d.op == op && d.address.as_deref() == Some(address))
     }
 }
 
@@ -96,7 +109,7 @@ pub struct Broker {
     pub process: Child,
     pub channel: Channel,
     pub facts: ReadyFacts,
-    cwd: PathBuf,
+    pub cwd: PathBuf,
     next: u64,
 }
 
@@ -167,6 +180,32 @@ impl Broker {
     pub fn sh_within(&mut self, script: &str, limits: CallLimits) -> Done {
         let argv = vec!["/bin/sh".into(), "-c".into(), script.into()];
         self.command(argv, limits).unwrap()
+    }
+
+    pub fn launch_sh(&mut self, script: &str) -> (u64, PipeReader, PipeReader) {
+        let argv = vec!["/bin/sh".into(), "-c".into(), script.into()];
+        self.launch(argv, plans::limits())
+    }
+
+    /// One command in the process itself, behind a bind mount that only its parent's mount
+    /// namespace has; what it wrote to stdout.
+    pub fn once_behind_bind(who: Who, plan: &Plan, from: &Path, to: &Path, script: &str) -> String {
+        let file = plan.workspace.with_extension("plan");
+        fs::write(&file, serde_json::to_vec(plan).unwrap()).unwrap();
+        let uid = who.uid();
+        let outer = format!(
+            "mount --make-rprivate / && mount --bind {} {} && \
+             exec setpriv --reuid {uid} --regid {uid} --clear-groups {} __one {} /bin/sh -c \"$0\"",
+            from.display(),
+            to.display(),
+            own_binary().display(),
+            file.display()
+        );
+        let output = Command::new("unshare")
+            .args(["-m", "sh", "-c", &outer, script])
+            .output()
+            .unwrap();
+        String::from_utf8(output.stdout).unwrap()
     }
 
     /// Starts a command and returns its id and output ends.
@@ -254,9 +293,11 @@ impl Broker {
     }
 }
 
-/// Whether a frame error is the plain end of the stream.
-pub fn is_closed(error: &FrameError) -> bool {
-    matches!(error, FrameError::Closed)
+/// A word that no other test and no other process has.
+pub fn mark() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("curfew-mark-{}-{number}-", std::process::id())
 }
 
 /// Living processes (zombies left out) whose environment or command line holds `mark`.
