@@ -96,6 +96,7 @@ pub fn run_one(
                 FromBroker::Denied { denial, .. } => denials.push(denial),
                 FromBroker::Ended { mut end, .. } => {
                     end.signal = by.or(end.signal);
+                    broker.leave()?;
                     return Ok((end, denials));
                 }
                 FromBroker::Started { .. }
@@ -136,6 +137,14 @@ impl Broker {
             worker,
         };
         Ok((broker, facts))
+    }
+
+    /// Before a process ends that somebody waits for.
+    fn leave(self) -> Result<(), SetupFault> {
+        match self.session.and_then(|session| session.fence) {
+            Some(fenced) => fenced.watch.leave_behind().at("watch"),
+            None => Ok(()),
+        }
     }
 
     /// Waits until something happens and handles it: notifications first, because a call waits for
