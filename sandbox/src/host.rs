@@ -90,10 +90,26 @@ impl Operator {
             user: &self.user,
             shell: &shell,
             variables: &self.variables,
-            look: &|path| std::fs::canonicalize(path).ok(),
+            look: &real_path,
         };
         curfew_policy::resolve(profile, asked, &host)
     }
+}
+
+/// The real path of what stands at `path`. Two calls for what is there and one for what is not,
+/// where realpath(3) makes one for each component: a profile names a hundred paths.
+fn real_path(path: &Path) -> Option<PathBuf> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{Mode, OFlags, open, readlink};
+        let place = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
+        let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&place));
+        let text = readlink(link, Vec::new()).ok()?;
+        let real: std::ffi::OsString = std::os::unix::ffi::OsStringExt::from_vec(text.into_bytes());
+        Some(PathBuf::from(real))
+    }
+    #[cfg(not(target_os = "linux"))]
+    std::fs::canonicalize(path).ok()
 }
 
 /// The first usual shell that no call can replace.
