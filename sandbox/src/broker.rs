@@ -30,8 +30,7 @@ pub fn broker_main() -> i32 {
 
 /// What a worker call runs, confined, in the forked child.
 fn worker(socket: OwnedFd, cwd: &Path) -> i32 {
-    drop((socket, cwd));
-    125
+    curfew_worker::serve(socket, cwd)
 }
 
 /// Why a command was not run in place.
