@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 
 use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::evidence::Evidence;
 use crate::filter;
@@ -30,6 +31,8 @@ pub enum State {
 pub fn answer(listener: BorrowedFd<'_>, fenced: &Fenced, evidence: &mut Evidence) -> State {
     let asked = match seccomp::receive(listener) {
         Ok(asked) => asked,
+        // Of a filter without tasks nothing can come, and its descriptor is ready for ever.
+        Err(_) if hung_up(listener) => return State::Closed,
         Err(e) => return state_after(&e),
     };
     let row = fenced.rows.row_of(asked.nr, &asked.args);
@@ -55,6 +58,12 @@ pub fn answer(listener: BorrowedFd<'_>, fenced: &Fenced, evidence: &mut Evidence
         Ok(()) => State::Open,
         Err(e) => state_after(&e),
     }
+}
+
+/// Whether no task is left under the filter (EPOLLHUP, seccomp_notify_poll).
+fn hung_up(listener: BorrowedFd<'_>) -> bool {
+    let mut fds = [PollFd::new(listener, PollFlags::empty())];
+    matches!(poll(&mut fds, PollTimeout::ZERO), Ok(n) if n > 0)
 }
 
 /// ENOENT is one task that went away; anything else is the end of the listener.
