@@ -120,7 +120,7 @@ impl Http {
         match sent {
             Waited::Cancelled => Err(Stopped::Cancelled),
             Waited::Ready(Ok(response)) => Ok(response),
-            Waited::Ready(Err(fault)) => Err(of_send_fault(&fault).into()),
+            Waited::Ready(Err(fault)) => Err(of_send_fault(&fault, self.endpoint()).into()),
             Waited::Elapsed if total < first_byte => Err(total_timeout(&self.deadlines).into()),
             Waited::Elapsed => {
                 let text = format!("no byte of an answer within {} s", first_byte.as_secs_f32());
@@ -219,26 +219,17 @@ fn is_loopback(base: &Url) -> bool {
 }
 
 /// A fault before any response.
-fn of_send_fault(fault: &reqwest::Error) -> ModelFailure {
-    let text = chain(fault);
-    if sources(fault).any(|source| tls_fault(source).is_some()) {
-        return failure(
-            FailureKind::NotAModel,
-            format!("no trusted TLS server there: {text}"),
-        );
-    }
-    if sources(fault).any(is_not_http) {
-        return failure(
-            FailureKind::NotAModel,
-            format!("no HTTP server there: {text}"),
-        );
-    }
-    let kind = if fault.is_connect() {
-        FailureKind::Connect
+fn of_send_fault(fault: &reqwest::Error, endpoint: &str) -> ModelFailure {
+    let (kind, what) = if sources(fault).any(|source| tls_fault(source).is_some()) {
+        (FailureKind::NotAModel, "no trusted TLS server at")
+    } else if sources(fault).any(is_not_http) {
+        (FailureKind::NotAModel, "no HTTP server at")
+    } else if fault.is_connect() {
+        (FailureKind::Connect, "cannot connect to")
     } else {
-        FailureKind::Transport
+        (FailureKind::Transport, "the connection broke to")
     };
-    failure(kind, text)
+    failure(kind, format!("{what} {endpoint}: {}", chain(fault)))
 }
 
 /// A fault after the headers.
@@ -273,12 +264,13 @@ fn is_not_http(source: &(dyn Error + 'static)) -> bool {
         .is_some_and(hyper::Error::is_parse)
 }
 
-/// The causes of an error in one line. The URL is left out: people know where they sent it.
+/// The causes of an error in one line, without the outermost, which only says that there are some.
 fn chain(fault: &reqwest::Error) -> String {
     let causes: Vec<String> = sources(fault).map(ToString::to_string).collect();
-    match causes.last() {
-        Some(_) => causes.join(": "),
-        None => "the request failed".to_owned(),
+    match causes.as_slice() {
+        [] => "the request failed".to_owned(),
+        [only] => only.clone(),
+        [_, inner @ ..] => inner.join(": "),
     }
 }
 

@@ -227,3 +227,59 @@ fn base_urls_that_cannot_be_used_say_why_and_never_show_a_password() {
         assert!(!fault.to_string().contains("hunter2"), "{fault}");
     }
 }
+
+/// The environment of a process cannot be changed safely while it runs, so this test runs itself
+/// again with proxies set.
+#[tokio::test]
+async fn proxies_of_the_environment_are_used_but_never_for_loopback() {
+    const CHILD: &str = "CURFEW_MODEL_TEST_BASE_URL";
+    const NAME: &str = "transport::proxies_of_the_environment_are_used_but_never_for_loopback";
+    if let Ok(base_url) = std::env::var(CHILD) {
+        let http = Http::new(&base_url, None, patient()).unwrap();
+        assert_eq!(ask(&Provider::Http(Box::new(http))).await.text(), "word");
+        return;
+    }
+    let answer = || streamed(&format!("{WORD}{STOP}data: [DONE]\n\n"));
+    for (base_url, through_proxy) in [(None, false), (Some("http://model.example/v1"), true)] {
+        let proxy = Server::start(vec![answer()]).await;
+        let model = Server::start(vec![answer()]).await;
+        let base_url = base_url.map_or_else(|| model.base_url(), str::to_owned);
+        let proxy_url = format!("http://{}", proxy.address);
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        child
+            .args(["--exact", NAME, "--nocapture"])
+            .env(CHILD, &base_url);
+        for name in [
+            "http_proxy",
+            "HTTP_PROXY",
+            "https_proxy",
+            "all_proxy",
+            "ALL_PROXY",
+        ] {
+            child.env(name, &proxy_url);
+        }
+        for name in ["no_proxy", "NO_PROXY", "REQUEST_METHOD"] {
+            child.env_remove(name);
+        }
+        let ended = tokio::task::spawn_blocking(move || child.output())
+            .await
+            .unwrap()
+            .unwrap();
+        assert!(
+            ended.status.success(),
+            "{}",
+            String::from_utf8_lossy(&ended.stdout)
+        );
+        assert_eq!(
+            (proxy.requests().len(), model.requests().len()),
+            (usize::from(through_proxy), usize::from(!through_proxy))
+        );
+        if through_proxy {
+            let request = proxy.requests().pop().unwrap();
+            assert!(
+                request.starts_with("POST http://model.example/v1/chat/completions "),
+                "{request}"
+            );
+        }
+    }
+}
