@@ -1,0 +1,244 @@
+//! What every test needs: a store in a directory of its own, legal events, collected notes.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use curfew_engine::event::*;
+use curfew_store::{Note, Notify, Store, Writer};
+
+pub const NOW_MS: u64 = 1_800_000_000_000;
+
+pub fn header(id: &str) -> Header {
+    Header {
+        version: 1,
+        id: id.to_owned(),
+        created_at: NOW_MS,
+        cwd: "/home/me/project".to_owned(),
+        parent_session: None,
+        seed_length: None,
+        origin: None,
+        delegation_depth: 0,
+        agent_preset: AgentPreset { name: "default".to_owned(), digest: "0".repeat(64) },
+        profile: "default".to_owned(),
+        curfew: "0.1.0".to_owned(),
+        host: "here".to_owned(),
+    }
+}
+
+/// Writes legal events, turn by turn.
+#[derive(Default)]
+pub struct Script {
+    pub next_seq: u64,
+    turn: u64,
+}
+
+impl Script {
+    /// Goes on after these.
+    pub fn after(events: &[Event]) -> Script {
+        let turns = events.iter().filter_map(|event| match &event.body {
+            Body::TurnStart(start) => Some(start.turn),
+            _ => None,
+        });
+        Script { next_seq: events.len() as u64, turn: turns.max().unwrap_or(0) }
+    }
+
+    pub fn event(&mut self, body: Body) -> Event {
+        let seq = self.next_seq;
+        self.next_seq += 1;
+        let surface_op = match body {
+            Body::UserMessage(_) | Body::AssistantMessage(_) | Body::ToolResult(_) => Some(SurfaceOp::Append),
+            _ => None,
+        };
+        Event { seq, time: NOW_MS + seq, body, surface_op, source_event_seqs: None, ignorable: false }
+    }
+
+    /// A turn that is open in its first step, after one chunk.
+    pub fn open_turn(&mut self, text: &str) -> Vec<Event> {
+        self.turn += 1;
+        let turn = self.turn;
+        let message = UserMessage { source: MessageSource::User, text: text.to_owned() };
+        vec![
+            self.event(Body::TurnStart(TurnStart { turn })),
+            self.event(Body::UserMessage(message)),
+            self.event(Body::StepStart(StepMark { turn, step: 1 })),
+            self.chunk("It is "),
+        ]
+    }
+
+    pub fn chunk(&mut self, text: &str) -> Event {
+        let turn = self.turn;
+        let chunk = AssistantChunk { turn, step: 1, attempt: 0, block: Block::Text, text: text.to_owned() };
+        self.event(Body::AssistantChunk(chunk))
+    }
+
+    /// A whole turn: one question, one answer in two chunks.
+    pub fn turn(&mut self, text: &str) -> Vec<Event> {
+        let mut events = self.open_turn(text);
+        events.push(self.chunk("done. ✓"));
+        let turn = self.turn;
+        let message = AssistantMessage {
+            turn,
+            step: 1,
+            finish: Finish::Stop,
+            calls: Vec::new(),
+            usage: Some(Usage { input: 10, output: 3, cache_read: None }),
+            interrupted: false,
+            dropped_calls: 0,
+        };
+        let mut message = self.event(Body::AssistantMessage(message));
+        message.source_event_seqs = Some(vec![message.seq - 2, message.seq - 1]);
+        events.push(message);
+        events.push(self.event(Body::StepEnd(StepMark { turn, step: 1 })));
+        events.push(self.event(Body::TurnEnd(TurnEnd { turn, reason: TurnEndReason::Completed, failure: None })));
+        events
+    }
+
+    /// Ends an open turn the way a run does that can go no further.
+    pub fn closers(&mut self, session_id: &str) -> Vec<Event> {
+        let turn = self.turn;
+        vec![
+            self.event(Body::StepEnd(StepMark { turn, step: 1 })),
+            self.event(Body::TurnEnd(TurnEnd { turn, reason: TurnEndReason::Error(ErrorClass::Storage), failure: None })),
+            self.result(session_id),
+        ]
+    }
+
+    /// What closes a run on a full disk; it does not need an open turn.
+    pub fn result(&mut self, session_id: &str) -> Event {
+        self.event(Body::Result(Box::new(RunResult {
+            status: "failed".to_owned(),
+            exit_code: 11,
+            reason: "storage".to_owned(),
+            session_id: session_id.to_owned(),
+            run: 1,
+            steps: 1,
+            usage: Usage::default(),
+            cost_usd: None,
+            duration_ms: 5,
+            final_message: None,
+            checks: Vec::new(),
+            denials: 0,
+            changed: Vec::new(),
+            logged: true,
+        })))
+    }
+}
+
+/// Notes as they came, to be looked at from the test's thread.
+#[derive(Clone, Default)]
+pub struct Notes {
+    inner: Arc<(Mutex<Vec<Seen>>, Condvar)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seen {
+    Written(u64, String),
+    Durable(u64),
+    Failed(String),
+}
+
+impl Notes {
+    pub fn notify(&self) -> Notify {
+        let inner = Arc::clone(&self.inner);
+        Box::new(move |note| {
+            let seen = match note {
+                Note::Written { seq, line } => Seen::Written(seq, String::from_utf8(line.to_vec()).unwrap()),
+                Note::Durable { seq } => Seen::Durable(seq),
+                Note::Failed { fault } => Seen::Failed(fault.to_string()),
+            };
+            inner.0.lock().unwrap().push(seen);
+            inner.1.notify_all();
+        })
+    }
+
+    /// Waits until the notes satisfy a condition; a minute is a hang.
+    pub fn wait(&self, what: &str, ready: impl Fn(&[Seen]) -> bool) -> Vec<Seen> {
+        let notes = self.inner.0.lock().unwrap();
+        let (notes, timeout) = self
+            .inner
+            .1
+            .wait_timeout_while(notes, Duration::from_secs(60), |notes| !ready(notes))
+            .unwrap();
+        assert!(!timeout.timed_out(), "no {what} among {:?}", notes.last());
+        notes.clone()
+    }
+
+    pub fn wait_durable(&self, seq: u64) -> Vec<Seen> {
+        self.wait("durable", |notes| {
+            notes.iter().any(|note| matches!(note, Seen::Durable(at) if *at >= seq))
+        })
+    }
+
+    pub fn all(&self) -> Vec<Seen> {
+        self.inner.0.lock().unwrap().clone()
+    }
+}
+
+pub fn silent() -> Notify {
+    Box::new(|_| {})
+}
+
+/// A store in a directory that goes with it.
+pub struct Place {
+    pub store: Store,
+    dir: tempfile::TempDir,
+}
+
+impl Place {
+    pub fn new() -> Place {
+        let dir = tempfile::Builder::new().prefix("curfew-store-").tempdir().unwrap();
+        Place { store: Store::new(dir.path().join("state/sessions")), dir }
+    }
+
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub fn session(&self, id: &str) -> PathBuf {
+        self.store.root().join(id)
+    }
+
+    pub fn log(&self, id: &str) -> PathBuf {
+        self.session(id).join("log.jsonl")
+    }
+
+    /// A session of whole turns, closed.
+    pub fn finished(&self, id: &str, turns: usize) -> Vec<u8> {
+        let mut script = Script::default();
+        let writer = self.store.create(&header(id), silent()).unwrap();
+        for n in 0..turns {
+            submit(&writer, script.turn(&format!("question {n}")));
+        }
+        let closed = writer.close().unwrap();
+        assert!(closed.fault.is_none(), "{closed:?}");
+        fs::read(self.log(id)).unwrap()
+    }
+}
+
+pub fn submit(writer: &Writer, events: Vec<Event>) {
+    writer.submit(events, curfew_store::Barrier::Flush).unwrap();
+}
+
+/// Events compare by what they are on disk.
+pub fn lines_of(events: &[Event]) -> Vec<String> {
+    events.iter().map(|event| format!("{event:?}")).collect()
+}
+
+/// Every file below a directory, with what a write would change.
+pub fn snapshot(dir: &Path) -> BTreeMap<PathBuf, (u32, i64, i64, Vec<u8>)> {
+    let mut found = BTreeMap::new();
+    let mut todo = vec![dir.to_owned()];
+    while let Some(path) = todo.pop() {
+        let meta = fs::symlink_metadata(&path).unwrap();
+        if meta.is_dir() {
+            todo.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        }
+        let bytes = if meta.is_file() { fs::read(&path).unwrap() } else { Vec::new() };
+        found.insert(path, (meta.mode(), meta.mtime(), meta.mtime_nsec(), bytes));
+    }
+    found
+}
