@@ -34,7 +34,11 @@ pub struct Blobs {
 
 impl Blobs {
     pub(crate) fn new(session: &str, session_dir: &Path) -> Blobs {
-        Blobs { session: session.to_owned(), dir: session_dir.join(DIR_NAME), used: Arc::default() }
+        Blobs {
+            session: session.to_owned(),
+            dir: session_dir.join(DIR_NAME),
+            used: Arc::default(),
+        }
     }
 
     /// Keeps what the reader gives, at most [`BLOB_BYTES_MAX`] of it; durable when this returns,
@@ -47,9 +51,14 @@ impl Blobs {
             Some(bytes) => bytes,
             None => self.count()?,
         };
-        let room = SESSION_BLOB_BYTES_MAX.saturating_sub(taken).min(BLOB_BYTES_MAX);
+        let room = SESSION_BLOB_BYTES_MAX
+            .saturating_sub(taken)
+            .min(BLOB_BYTES_MAX);
         if room == 0 {
-            return Err(StoreError::BlobsFull { id: self.session.clone(), max: SESSION_BLOB_BYTES_MAX });
+            return Err(StoreError::BlobsFull {
+                id: self.session.clone(),
+                max: SESSION_BLOB_BYTES_MAX,
+            });
         }
         let (blob, new) = self.store(source, room)?;
         *used = Some(taken + if new { blob.bytes } else { 0 });
@@ -77,28 +86,48 @@ impl Blobs {
         Ok(page)
     }
 
-    pub fn len(&self, sha256: &str) -> Result<u64, StoreError> {
+    pub fn size(&self, sha256: &str) -> Result<u64, StoreError> {
         let (file, path) = self.open(sha256)?;
-        Ok(file.metadata().map_err(StoreError::io("look at", &path))?.len())
+        Ok(file
+            .metadata()
+            .map_err(StoreError::io("look at", &path))?
+            .len())
     }
 
     /// Reads all of it and compares with its name.
     pub fn verify(&self, sha256: &str) -> Result<(), StoreError> {
         let (mut file, path) = self.open(sha256)?;
         let copied = copy_hashed(&mut file, &mut io::sink(), u64::MAX);
-        let found = copied.map_err(|(e, _)| StoreError::io("read", &path)(e))?.sha256;
-        if found == sha256 { Ok(()) } else { Err(StoreError::BlobDamaged { path, found }) }
+        let found = copied
+            .map_err(|(e, _)| StoreError::io("read", &path)(e))?
+            .sha256;
+        if found == sha256 {
+            Ok(())
+        } else {
+            Err(StoreError::BlobDamaged { path, found })
+        }
     }
 
     fn open(&self, sha256: &str) -> Result<(File, PathBuf), StoreError> {
-        let missing = || StoreError::NoBlob { id: self.session.clone(), sha256: sha256.to_owned() };
+        let missing = || StoreError::NoBlob {
+            id: self.session.clone(),
+            sha256: sha256.to_owned(),
+        };
         // Only a name that `put` could have made is ever joined to a path.
-        if sha256.len() != 64 || !sha256.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
+        if sha256.len() != 64
+            || !sha256
+                .bytes()
+                .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+        {
             return Err(missing());
         }
         let path = self.dir.join(sha256);
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
-        match OpenOptions::new().read(true).custom_flags(flags).open(&path) {
+        match OpenOptions::new()
+            .read(true)
+            .custom_flags(flags)
+            .open(&path)
+        {
             Ok(file) => Ok((file, path)),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Err(missing()),
             Err(e) => Err(StoreError::io("open", &path)(e)),
@@ -109,15 +138,26 @@ impl Blobs {
         match DirBuilder::new().mode(0o700).create(&self.dir) {
             Ok(()) => {
                 let parent = self.dir.parent().unwrap_or(&self.dir);
-                File::open(parent).and_then(|dir| dir.sync_all()).map_err(StoreError::io("flush", parent))
+                File::open(parent)
+                    .and_then(|dir| dir.sync_all())
+                    .map_err(StoreError::io("flush", parent))
             }
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-                let meta = fs::symlink_metadata(&self.dir).map_err(StoreError::io("look at", &self.dir))?;
+                let meta = fs::symlink_metadata(&self.dir)
+                    .map_err(StoreError::io("look at", &self.dir))?;
                 if meta.is_dir() {
                     return Ok(());
                 }
-                let found = if meta.is_symlink() { "a symbolic link" } else { "something else" };
-                Err(StoreError::NotOurs { path: self.dir.clone(), found, wanted: "a directory" })
+                let found = if meta.is_symlink() {
+                    "a symbolic link"
+                } else {
+                    "something else"
+                };
+                Err(StoreError::NotOurs {
+                    path: self.dir.clone(),
+                    found,
+                    wanted: "a directory",
+                })
             }
             Err(e) => Err(StoreError::io("create", &self.dir)(e)),
         }
@@ -128,7 +168,9 @@ impl Blobs {
         let entries = fs::read_dir(&self.dir).map_err(StoreError::io("list", &self.dir))?;
         let mut bytes = 0;
         for entry in entries {
-            let meta = entry.and_then(|entry| entry.metadata()).map_err(StoreError::io("list", &self.dir))?;
+            let meta = entry
+                .and_then(|entry| entry.metadata())
+                .map_err(StoreError::io("list", &self.dir))?;
             bytes += meta.len();
         }
         Ok(bytes)
@@ -145,9 +187,15 @@ impl Blobs {
             Side::Source => StoreError::io("read the source of a blob for", &self.dir)(e),
             Side::Target => StoreError::io("write a blob in", &self.dir)(e),
         })?;
-        let blob = BlobRef { sha256: copied.sha256, bytes: copied.bytes, cut: copied.cut };
+        let blob = BlobRef {
+            sha256: copied.sha256,
+            bytes: copied.bytes,
+            cut: copied.cut,
+        };
         let path = self.dir.join(&blob.sha256);
-        temp.as_file().sync_all().map_err(StoreError::io("flush a blob in", &self.dir))?;
+        temp.as_file()
+            .sync_all()
+            .map_err(StoreError::io("flush a blob in", &self.dir))?;
         let new = match temp.persist_noclobber(&path) {
             Ok(_) => true,
             Err(e) if e.error.kind() == io::ErrorKind::AlreadyExists => false,
@@ -157,7 +205,9 @@ impl Blobs {
             // The same bytes once more; or a file that only bears their name.
             self.verify(&blob.sha256)?;
         }
-        File::open(&self.dir).and_then(|dir| dir.sync_all()).map_err(StoreError::io("flush", &self.dir))?;
+        File::open(&self.dir)
+            .and_then(|dir| dir.sync_all())
+            .map_err(StoreError::io("flush", &self.dir))?;
         Ok((blob, new))
     }
 }
@@ -173,23 +223,39 @@ enum Side {
     Target,
 }
 
-fn copy_hashed(source: &mut dyn Read, target: &mut dyn Write, max: u64) -> Result<Copied, (io::Error, Side)> {
+fn copy_hashed(
+    source: &mut dyn Read,
+    target: &mut dyn Write,
+    max: u64,
+) -> Result<Copied, (io::Error, Side)> {
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; COPY_BYTES];
     let mut bytes = 0_u64;
     loop {
         let read = match source.read(&mut buffer) {
-            Ok(0) => return Ok(Copied { sha256: hex(&hasher.finalize()), bytes, cut: false }),
+            Ok(0) => {
+                return Ok(Copied {
+                    sha256: hex(&hasher.finalize()),
+                    bytes,
+                    cut: false,
+                });
+            }
             Ok(read) => read,
             Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
             Err(e) => return Err((e, Side::Source)),
         };
         let kept = read.min(usize::try_from(max - bytes).unwrap_or(usize::MAX));
         hasher.update(&buffer[..kept]);
-        target.write_all(&buffer[..kept]).map_err(|e| (e, Side::Target))?;
+        target
+            .write_all(&buffer[..kept])
+            .map_err(|e| (e, Side::Target))?;
         bytes += kept as u64;
         if kept < read {
-            return Ok(Copied { sha256: hex(&hasher.finalize()), bytes, cut: true });
+            return Ok(Copied {
+                sha256: hex(&hasher.finalize()),
+                bytes,
+                cut: true,
+            });
         }
     }
 }
@@ -197,5 +263,8 @@ fn copy_hashed(source: &mut dyn Read, target: &mut dyn Write, max: u64) -> Resul
 fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digit = |value: u8| char::from(DIGITS[usize::from(value & 15)]);
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
+    bytes
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(*byte)])
+        .collect()
 }

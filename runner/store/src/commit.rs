@@ -97,7 +97,14 @@ struct Mark {
 impl Group {
     pub fn new(at: &Position) -> Group {
         let (base, at) = (at.tail, at.clone());
-        Group { bytes: Vec::new(), lines: Vec::new(), marks: Vec::new(), base, at, barrier: Barrier::None }
+        Group {
+            bytes: Vec::new(),
+            lines: Vec::new(),
+            marks: Vec::new(),
+            base,
+            at,
+            barrier: Barrier::None,
+        }
     }
 
     /// Empties it, keeping its memory.
@@ -124,21 +131,35 @@ impl Group {
         if barrier == Barrier::Flush {
             self.barrier = Barrier::Flush;
         }
-        self.marks.push(Mark { bytes: self.bytes.len(), lines: self.lines.len(), at: self.at.clone() });
+        self.marks.push(Mark {
+            bytes: self.bytes.len(),
+            lines: self.lines.len(),
+            at: self.at.clone(),
+        });
         Ok(())
     }
 
     fn add_event(&mut self, event: &Event) -> Result<(), WriteFault> {
         if event.seq != self.at.next_seq {
-            return Err(WriteFault::SeqGap { expected: self.at.next_seq, found: event.seq });
+            return Err(WriteFault::SeqGap {
+                expected: self.at.next_seq,
+                found: event.seq,
+            });
         }
-        let line = codec::encode_event(&mut self.at.chain, event)
-            .map_err(|error| WriteFault::Encode { seq: event.seq, error: error.to_string() })?;
+        let line =
+            codec::encode_event(&mut self.at.chain, event).map_err(|error| WriteFault::Encode {
+                seq: event.seq,
+                error: error.to_string(),
+            })?;
         let start = self.bytes.len();
         self.bytes.extend_from_slice(&line);
         let end = self.bytes.len();
         self.bytes.push(b'\n');
-        self.lines.push(Line { seq: event.seq, start, end });
+        self.lines.push(Line {
+            seq: event.seq,
+            start,
+            end,
+        });
         self.at.next_seq += 1;
         self.at.tail = self.base + self.bytes.len() as u64;
         Ok(())
@@ -227,7 +248,9 @@ impl Core {
             false => Health::Refusing(WriteFault::NoSpace),
         };
         if first {
-            (self.notify)(Note::Failed { fault: &WriteFault::NoSpace });
+            (self.notify)(Note::Failed {
+                fault: &WriteFault::NoSpace,
+            });
         }
     }
 
@@ -248,7 +271,10 @@ impl Core {
         }
         self.at = mark.at.clone();
         for line in &group.lines[..mark.lines] {
-            (self.notify)(Note::Written { seq: line.seq, line: &group.bytes[line.start..line.end] });
+            (self.notify)(Note::Written {
+                seq: line.seq,
+                line: &group.bytes[line.start..line.end],
+            });
         }
         Ok(())
     }
@@ -281,19 +307,27 @@ impl Core {
 
     /// The lock keeps other curfews away; this finds everybody else before their bytes and ours mix.
     fn check_tail(&mut self) -> io::Result<()> {
-        let found = self.file.len()?;
+        let found = self.file.length()?;
         if found == self.at.tail {
             return Ok(());
         }
-        let fault = WriteFault::TailMoved { expected: self.at.tail, found };
+        let fault = WriteFault::TailMoved {
+            expected: self.at.tail,
+            found,
+        };
         let text = fault.to_string();
         self.die(fault);
         Err(io::Error::other(text))
     }
 
     fn cut_back(&mut self, write: &io::Error) -> io::Result<()> {
-        let Err(cut) = self.file.set_len(self.at.tail) else { return Ok(()) };
-        self.die(WriteFault::WriteAndCut { write: write.to_string(), cut: cut.to_string() });
+        let Err(cut) = self.file.set_len(self.at.tail) else {
+            return Ok(());
+        };
+        self.die(WriteFault::WriteAndCut {
+            write: write.to_string(),
+            cut: cut.to_string(),
+        });
         Err(cut)
     }
 
@@ -301,10 +335,14 @@ impl Core {
         self.reserve.release(&*self.disk, self.at.tail)
     }
 
-    /// Takes nothing but closing events from here on. The first fault stands.
+    /// Takes nothing but closing events from here on. The first fault stands, unless it was a full
+    /// disk, which is not the end of the story.
     pub fn refuse(&mut self, fault: WriteFault) {
         let first = matches!(self.health, Health::Open);
-        if matches!(self.health, Health::Open | Health::Full) {
+        if matches!(
+            self.health,
+            Health::Open | Health::Full | Health::Refusing(WriteFault::NoSpace)
+        ) {
             self.health = Health::Refusing(fault.clone());
         }
         if first {
@@ -333,7 +371,11 @@ impl Core {
 }
 
 /// write(2) may take less than all; going on is the writer's business.
-pub(crate) fn write_all(file: &mut dyn LogFile, mut offset: u64, mut bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_all(
+    file: &mut dyn LogFile,
+    mut offset: u64,
+    mut bytes: &[u8],
+) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.write_at(offset, bytes) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),

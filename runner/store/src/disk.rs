@@ -46,7 +46,7 @@ pub trait LogFile: Send {
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<usize>;
     /// fdatasync(2).
     fn sync(&mut self) -> io::Result<()>;
-    fn len(&self) -> io::Result<u64>;
+    fn length(&self) -> io::Result<u64>;
     /// Cuts the file, and gives back what was reserved beyond the new end.
     fn set_len(&mut self, bytes: u64) -> io::Result<()>;
     /// Reserves space beyond the end without changing the length.
@@ -109,13 +109,19 @@ impl Disk for RealDisk {
     }
 
     fn create_log(&self, path: &Path) -> io::Result<Box<dyn LogFile>> {
-        let file = no_follow().write(true).create_new(true).mode(FILE_MODE).open(path)?;
+        let file = no_follow()
+            .write(true)
+            .create_new(true)
+            .mode(FILE_MODE)
+            .open(path)?;
         Ok(Box::new(RealLog { file }))
     }
 
     fn open_log(&self, path: &Path) -> io::Result<Box<dyn LogFile>> {
         let file = no_follow().write(true).open(path)?;
-        Ok(Box::new(RealLog { file: regular(file)? }))
+        Ok(Box::new(RealLog {
+            file: regular(file)?,
+        }))
     }
 
     fn read(&self, path: &Path) -> io::Result<Box<dyn Read + Send>> {
@@ -176,8 +182,13 @@ impl Disk for RealDisk {
     }
 
     fn lock(&self, path: &Path, holder: &[u8]) -> io::Result<LockOutcome> {
-        let mut file =
-            no_follow().read(true).write(true).create(true).truncate(false).mode(FILE_MODE).open(path)?;
+        let mut file = no_follow()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(FILE_MODE)
+            .open(path)?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(rustix::io::Errno::WOULDBLOCK) => {
@@ -212,11 +223,18 @@ fn no_follow() -> OpenOptions {
 }
 
 fn regular(file: File) -> io::Result<File> {
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("not a regular file")) }
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::other("not a regular file"))
+    }
 }
 
 pub(crate) fn is_no_space(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
 }
 
 struct RealLog {
@@ -232,7 +250,7 @@ impl LogFile for RealLog {
         self.file.sync_data()
     }
 
-    fn len(&self) -> io::Result<u64> {
+    fn length(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
     }
 

@@ -5,12 +5,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use curfew_engine::codec;
+use curfew_engine::fold::FoldError;
 
 /// An operation on the store that was refused or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     #[error("cannot {op} {}: {source}", path.display())]
-    Io { op: &'static str, path: PathBuf, source: io::Error },
+    Io {
+        op: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
     #[error("`{id}` is not a session id: ids are letters, digits, `-` and `_`, at most {max} of them", max = crate::ID_BYTES_MAX)]
     BadId { id: String },
     #[error("no session `{id}` in {}; `curfew session list` shows what is there", root.display())]
@@ -25,7 +30,11 @@ pub enum StoreError {
     )]
     Locked { id: String, holder: Option<Holder> },
     #[error("{} is {found}, not {wanted}; curfew does not follow or replace it: move it away", path.display())]
-    NotOurs { path: PathBuf, found: &'static str, wanted: &'static str },
+    NotOurs {
+        path: PathBuf,
+        found: &'static str,
+        wanted: &'static str,
+    },
     #[error(transparent)]
     Damaged(Box<Damage>),
     #[error("cannot write the log {}: {fault}", path.display())]
@@ -42,7 +51,11 @@ pub enum StoreError {
 
 impl StoreError {
     pub(crate) fn io(op: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
-        move |source| StoreError::Io { op, path: path.to_path_buf(), source }
+        move |source| StoreError::Io {
+            op,
+            path: path.to_path_buf(),
+            source,
+        }
     }
 }
 
@@ -78,7 +91,7 @@ pub enum Cause {
     #[error("the header names session `{found}`")]
     OtherSession { found: String },
     #[error("the record is well-formed and out of place: {0}")]
-    Fold(String),
+    Fold(FoldError),
 }
 
 /// Why the writer accepts nothing more.
@@ -89,7 +102,9 @@ pub enum WriteFault {
     NoSpace,
     #[error("write failed ({0}); the log was cut back to its last whole record")]
     Write(String),
-    #[error("write failed ({write}) and cutting the log back failed too ({cut}); the next resume will do it")]
+    #[error(
+        "write failed ({write}) and cutting the log back failed too ({cut}); the next resume will do it"
+    )]
     WriteAndCut { write: String, cut: String },
     /// After a failed fsync the kernel may have dropped the dirty pages: what is on disk is unknown.
     #[error("fsync failed ({0}); what reached the disk since the last barrier is unknown")]
@@ -102,6 +117,8 @@ pub enum WriteFault {
     Encode { seq: u64, error: String },
     #[error("the closing events do not fit the {room} bytes that are reserved for them")]
     ClosingTooLong { room: u64 },
+    #[error("the run was not closed in the log ({0}); the next resume will do it")]
+    NotClosed(String),
     #[error("the space reserved for closing events was not given back ({0}); the log is whole")]
     Reserve(String),
     #[error("the writer is closed")]
@@ -119,7 +136,11 @@ pub struct Holder {
 
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "process {} on {} since {}", self.pid, self.host, self.since)
+        write!(
+            f,
+            "process {} on {} since {}",
+            self.pid, self.host, self.since
+        )
     }
 }
 
@@ -133,7 +154,12 @@ fn seq_text(seq: Option<u64>) -> String {
 
 fn shorten(ids: &[String]) -> String {
     const SHOWN_MAX: usize = 5;
-    let mut text = ids.iter().take(SHOWN_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let mut text = ids
+        .iter()
+        .take(SHOWN_MAX)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ");
     if ids.len() > SHOWN_MAX {
         text.push_str(", …");
     }

@@ -7,8 +7,12 @@ use serde_json::{Value, json};
 use crate::error::Holder;
 
 pub(crate) fn of_this_process(now: SystemTime) -> Vec<u8> {
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let since = jiff::Timestamp::try_from(now).map(|at| at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+    let host = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
+    let since =
+        jiff::Timestamp::try_from(now).map(|at| at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
     let since = since.unwrap_or_else(|_| "an unknown time".to_owned());
     let mut text = json!({ "pid": std::process::id(), "host": host, "since": since }).to_string();
     text.push('\n');

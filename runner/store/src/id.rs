@@ -16,7 +16,13 @@ pub(crate) fn is_id(text: &str) -> bool {
 }
 
 pub(crate) fn check(id: &str) -> Result<(), StoreError> {
-    if is_id(id) { Ok(()) } else { Err(StoreError::BadId { id: id.escape_default().take(ID_BYTES_MAX).collect() }) }
+    if is_id(id) {
+        Ok(())
+    } else {
+        Err(StoreError::BadId {
+            id: id.escape_default().take(ID_BYTES_MAX).collect(),
+        })
+    }
 }
 
 /// Every directory below the root that bears an id, in no order.
@@ -40,8 +46,14 @@ pub(crate) fn resolve(disk: &dyn Disk, root: &Path, text: &str) -> Result<String
     ids.retain(|id| id.starts_with(text));
     ids.sort();
     match ids.len() {
-        0 => Err(StoreError::NotFound { id: text.to_owned(), root: root.to_owned() }),
+        0 => Err(StoreError::NotFound {
+            id: text.to_owned(),
+            root: root.to_owned(),
+        }),
         1 => Ok(ids.remove(0)),
-        _ => Err(StoreError::Ambiguous { prefix: text.to_owned(), ids }),
+        _ => Err(StoreError::Ambiguous {
+            prefix: text.to_owned(),
+            ids,
+        }),
     }
 }

@@ -29,14 +29,24 @@ pub(crate) enum End {
 impl<R: Read> Lines<R> {
     pub fn new(input: R) -> Lines<R> {
         let input = BufReader::with_capacity(BUFFER_BYTES, input);
-        Lines { input, line: Vec::new(), number: 0, offset: 0, next_offset: 0 }
+        Lines {
+            input,
+            line: Vec::new(),
+            number: 0,
+            offset: 0,
+            next_offset: 0,
+        }
     }
 
     /// Reads the next line; `None` at the end of the file.
     pub fn advance(&mut self) -> io::Result<Option<End>> {
         self.line.clear();
         let cap = LINE_BYTES_MAX as u64 + 1;
-        let read = self.input.by_ref().take(cap).read_until(b'\n', &mut self.line)?;
+        let read = self
+            .input
+            .by_ref()
+            .take(cap)
+            .read_until(b'\n', &mut self.line)?;
         if read == 0 {
             return Ok(None);
         }
@@ -47,7 +57,11 @@ impl<R: Read> Lines<R> {
             self.line.pop();
             return Ok(Some(End::Newline));
         }
-        Ok(Some(if read as u64 == cap { End::TooLong } else { End::Eof }))
+        Ok(Some(if read as u64 == cap {
+            End::TooLong
+        } else {
+            End::Eof
+        }))
     }
 
     /// The line that was read last, without its newline.

@@ -45,7 +45,14 @@ impl Store {
     }
 
     fn entry(&self, id: String) -> Entry {
-        let mut entry = Entry { id, header: None, bytes: 0, events: None, damaged: None, torn: false };
+        let mut entry = Entry {
+            id,
+            header: None,
+            bytes: 0,
+            events: None,
+            damaged: None,
+            torn: false,
+        };
         let read = self.log_path(&entry.id).and_then(|path| {
             if let Ok(Kind::File { bytes }) = self.disk().kind(&path) {
                 entry.bytes = bytes;

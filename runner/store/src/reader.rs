@@ -63,11 +63,23 @@ impl LogReader {
         let input = disk.read(path).map_err(StoreError::io("open", path))?;
         let mut lines = Lines::new(input);
         let mut decoder = Decoder::new();
-        let damaged = |cause| StoreError::from(Damage { path: path.to_owned(), line: 1, seq: None, offset: 0, cause });
+        let damaged = |cause| {
+            StoreError::from(Damage {
+                path: path.to_owned(),
+                line: 1,
+                seq: None,
+                offset: 0,
+                cause,
+            })
+        };
         let end = lines.advance().map_err(StoreError::io("read", path))?;
         let end = match end {
             None => return Err(damaged(Cause::Empty)),
-            Some(End::TooLong) => return Err(damaged(Cause::LineTooLong { max: LINE_BYTES_MAX })),
+            Some(End::TooLong) => {
+                return Err(damaged(Cause::LineTooLong {
+                    max: LINE_BYTES_MAX,
+                }));
+            }
             Some(End::Newline) => LineEnd::Newline,
             Some(End::Eof) => LineEnd::EndOfFile,
         };
@@ -81,7 +93,15 @@ impl LogReader {
         }
         let header_line = lines.line().to_vec();
         let good_bytes = lines.read_bytes();
-        Ok(LogReader { path: path.to_owned(), lines, decoder, header, header_line, good_bytes, tail: Tail::Ahead })
+        Ok(LogReader {
+            path: path.to_owned(),
+            lines,
+            decoder,
+            header,
+            header_line,
+            good_bytes,
+            tail: Tail::Ahead,
+        })
     }
 
     pub fn path(&self) -> &Path {
@@ -122,12 +142,20 @@ impl LogReader {
         if self.tail != Tail::Ahead {
             return Ok(None);
         }
-        let Some(end) = self.lines.advance().map_err(StoreError::io("read", &self.path))? else {
+        let Some(end) = self
+            .lines
+            .advance()
+            .map_err(StoreError::io("read", &self.path))?
+        else {
             self.tail = Tail::Clean;
             return Ok(None);
         };
         let event = match end {
-            End::TooLong => return Err(self.damage(Cause::LineTooLong { max: LINE_BYTES_MAX })),
+            End::TooLong => {
+                return Err(self.damage(Cause::LineTooLong {
+                    max: LINE_BYTES_MAX,
+                }));
+            }
             End::Newline => self.decode()?,
             End::Eof => match self.decode() {
                 Ok(event) => {
@@ -143,7 +171,12 @@ impl LogReader {
         };
         self.good_bytes = self.lines.read_bytes();
         let (number, offset) = (self.lines.number, self.lines.offset);
-        Ok(Some(Record { event, line: self.lines.line(), number, offset }))
+        Ok(Some(Record {
+            event,
+            line: self.lines.line(),
+            number,
+            offset,
+        }))
     }
 
     fn decode(&mut self) -> Result<Event, StoreError> {
@@ -176,7 +209,13 @@ impl LogReader {
 
     /// A record that was returned and does not belong there.
     pub(crate) fn damage_at(&self, line: u64, offset: u64, seq: u64, cause: Cause) -> StoreError {
-        StoreError::from(Damage { path: self.path.clone(), line, seq: Some(seq), offset, cause })
+        StoreError::from(Damage {
+            path: self.path.clone(),
+            line,
+            seq: Some(seq),
+            offset,
+            cause,
+        })
     }
 
     /// Reads to the end for the sake of checking.

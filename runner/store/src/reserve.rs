@@ -44,10 +44,17 @@ pub(crate) enum Room {
 
 impl Reserve {
     /// Fails with ENOSPC when the disk has no room for it: better before a session than in it.
-    pub fn establish(disk: &dyn Disk, file: &mut dyn LogFile, dir: &Path, tail: u64) -> io::Result<Reserve> {
+    pub fn establish(
+        disk: &dyn Disk,
+        file: &mut dyn LogFile,
+        dir: &Path,
+        tail: u64,
+    ) -> io::Result<Reserve> {
         let path = dir.join(FILE_NAME);
         let kind = match file.reserve(tail, RESERVE_BYTES)? {
-            Reserved::Done => Kind::Beyond { to: tail + RESERVE_BYTES },
+            Reserved::Done => Kind::Beyond {
+                to: tail + RESERVE_BYTES,
+            },
             Reserved::Unsupported => {
                 fill(disk, &path)?;
                 Kind::File
@@ -94,7 +101,9 @@ impl Reserve {
             Kind::Beyond { .. } => {}
             Kind::Spent { .. } => return Ok(()),
         }
-        self.kind = Kind::Spent { to: tail + RESERVE_BYTES };
+        self.kind = Kind::Spent {
+            to: tail + RESERVE_BYTES,
+        };
         Ok(())
     }
 

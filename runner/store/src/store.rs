@@ -68,8 +68,17 @@ pub enum LoadNote {
     TornTailCut(Torn),
     #[error("the last record was whole but for its newline, which was added")]
     NewlineAdded,
-    #[error("the last run was interrupted: {events} closing events were added from seq {first_seq} on")]
+    #[error(
+        "the last run was interrupted: {events} closing events were added from seq {first_seq} on"
+    )]
     Repaired { first_seq: u64, events: usize },
+}
+
+/// An open log file, its reserve and its end.
+struct Log {
+    file: Box<dyn LogFile>,
+    reserve: Reserve,
+    at: Position,
 }
 
 impl Store {
@@ -79,7 +88,10 @@ impl Store {
 
     /// For tests and simulation.
     pub fn with_disk(root: impl Into<PathBuf>, disk: Arc<dyn Disk>) -> Store {
-        Store { root: root.into(), disk }
+        Store {
+            root: root.into(),
+            disk,
+        }
     }
 
     pub fn root(&self) -> &Path {
@@ -90,13 +102,19 @@ impl Store {
     /// not at all.
     pub fn create(&self, header: &Header, notify: Notify) -> Result<Writer, StoreError> {
         id::check(&header.id)?;
-        self.disk.create_root(&self.root).map_err(StoreError::io("create", &self.root))?;
+        self.disk
+            .create_root(&self.root)
+            .map_err(StoreError::io("create", &self.root))?;
         let dir = self.root.join(&header.id);
         if self.disk.kind(&dir).is_ok() {
-            return Err(StoreError::Exists { id: header.id.clone() });
+            return Err(StoreError::Exists {
+                id: header.id.clone(),
+            });
         }
         let temp = self.root.join(format!("{NEW_PREFIX}{}", header.id));
-        self.disk.create_dir(&temp).map_err(StoreError::io("create", &temp))?;
+        self.disk
+            .create_dir(&temp)
+            .map_err(StoreError::io("create", &temp))?;
         match self.fill(header, &temp, &dir, notify) {
             Ok(writer) => Ok(writer),
             Err(e) => {
@@ -107,43 +125,68 @@ impl Store {
         }
     }
 
-    fn fill(&self, header: &Header, temp: &Path, dir: &Path, notify: Notify) -> Result<Writer, StoreError> {
+    fn fill(
+        &self,
+        header: &Header,
+        temp: &Path,
+        dir: &Path,
+        notify: Notify,
+    ) -> Result<Writer, StoreError> {
         let path = dir.join(LOG_NAME);
         let lock = self.lock(&header.id, temp)?;
         let mut chain = Chain::new();
-        let header_line = codec::encode_header(&mut chain, header).map_err(|e| StoreError::Write {
-            path: path.clone(),
-            fault: WriteFault::Encode { seq: 0, error: e.to_string() },
-        })?;
+        let header_line =
+            codec::encode_header(&mut chain, header).map_err(|e| StoreError::Write {
+                path: path.clone(),
+                fault: WriteFault::Encode {
+                    seq: 0,
+                    error: e.to_string(),
+                },
+            })?;
         let failed = |op| move |e| self.write_error(op, temp, e);
-        let mut file = self.disk.create_log(&temp.join(LOG_NAME)).map_err(failed("create the log in"))?;
+        let mut file = self
+            .disk
+            .create_log(&temp.join(LOG_NAME))
+            .map_err(failed("create the log in"))?;
         let mut bytes = header_line.clone();
         bytes.push(b'\n');
         write_all(&mut *file, 0, &bytes).map_err(failed("write the header in"))?;
         let tail = bytes.len() as u64;
-        let mut reserve =
-            Reserve::establish(&*self.disk, &mut *file, temp, tail).map_err(failed("reserve space in"))?;
+        let mut reserve = Reserve::establish(&*self.disk, &mut *file, temp, tail)
+            .map_err(failed("reserve space in"))?;
         file.sync().map_err(failed("flush the header in"))?;
         self.disk.sync_dir(temp).map_err(failed("flush"))?;
         self.disk.rename(temp, dir).map_err(|e| match e.kind() {
-            io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty => {
-                StoreError::Exists { id: header.id.clone() }
-            }
+            io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty => StoreError::Exists {
+                id: header.id.clone(),
+            },
             _ => StoreError::io("name the session", dir)(e),
         })?;
-        self.disk.sync_dir(&self.root).map_err(StoreError::io("flush", &self.root))?;
+        self.disk
+            .sync_dir(&self.root)
+            .map_err(StoreError::io("flush", &self.root))?;
         reserve.moved_to(dir);
-        let at = Position { chain, next_seq: 0, tail };
-        let core = self.core(&header.id, path, file, reserve, at, notify);
+        let at = Position {
+            chain,
+            next_seq: 0,
+            tail,
+        };
+        let core = self.core(&header.id, path, Log { file, reserve, at }, notify);
         Writer::start(core, self.held(&header.id, dir, header_line, lock))
     }
 
     /// Opens a session for writing, by its id or the beginning of it: takes its lock, checks all
     /// of it, cuts a torn last record, closes what a dead run left open. That is durable before
     /// this returns. `notify` hears of what comes after.
-    pub fn open(&self, id: &str, now_ms: u64, notify: Notify) -> Result<(Writer, Loaded), StoreError> {
+    pub fn open(
+        &self,
+        id: &str,
+        now_ms: u64,
+        notify: Notify,
+    ) -> Result<(Writer, Loaded), StoreError> {
         let mut events = Vec::new();
-        let (writer, mut loaded) = self.open_with(id, now_ms, notify, &mut |event| events.push(event))?;
+        let (writer, mut loaded) =
+            self.open_with(id, now_ms, notify, &mut |event| events.push(event))?;
         loaded.events = events;
         Ok((writer, loaded))
     }
@@ -165,22 +208,41 @@ impl Store {
             let path = path.clone();
             move |e| self.write_error(op, &path, e)
         };
-        let mut file = self.disk.open_log(&path).map_err(failed("open for writing"))?;
+        let mut file = self
+            .disk
+            .open_log(&path)
+            .map_err(failed("open for writing"))?;
         let (tail, note) = mend_tail(&mut *file, &reader).map_err(failed("mend the end of"))?;
-        let reserve =
-            Reserve::establish(&*self.disk, &mut *file, &dir, tail).map_err(failed("reserve space for"))?;
-        let at = Position { chain: reader.chain().clone(), next_seq: reader.next_seq(), tail };
-        let mut core = self.core(&id, path, file, reserve, at, Box::new(|_| {}));
+        let reserve = Reserve::establish(&*self.disk, &mut *file, &dir, tail)
+            .map_err(failed("reserve space for"))?;
+        let at = Position {
+            chain: reader.chain().clone(),
+            next_seq: reader.next_seq(),
+            tail,
+        };
+        let mut core = self.core(&id, path, Log { file, reserve, at }, Box::new(|_| {}));
         let mut notes: Vec<LoadNote> = note.into_iter().collect();
         let repaired = repair::append(&mut core, &mut fold, now_ms)?;
         if let Some(first) = repaired.first() {
-            notes.push(LoadNote::Repaired { first_seq: first.seq, events: repaired.len() });
+            notes.push(LoadNote::Repaired {
+                first_seq: first.seq,
+                events: repaired.len(),
+            });
         }
         repaired.into_iter().for_each(sink);
         core.notify = notify;
         let head = core.at.chain.head().to_owned();
-        let loaded = Loaded { header: reader.header().clone(), events: Vec::new(), fold, notes, head };
-        let writer = Writer::start(core, self.held(&id, &dir, reader.header_line().to_vec(), lock))?;
+        let loaded = Loaded {
+            header: reader.header().clone(),
+            events: Vec::new(),
+            fold,
+            notes,
+            head,
+        };
+        let writer = Writer::start(
+            core,
+            self.held(&id, &dir, reader.header_line().to_vec(), lock),
+        )?;
         Ok((writer, loaded))
     }
 
@@ -228,42 +290,68 @@ impl Store {
     fn find(&self, text: &str) -> Result<(String, PathBuf), StoreError> {
         let id = self.resolve(text)?;
         let dir = self.root.join(&id);
-        match self.disk.kind(&dir).map_err(StoreError::io("look at", &dir))? {
+        match self
+            .disk
+            .kind(&dir)
+            .map_err(StoreError::io("look at", &dir))?
+        {
             Kind::Dir => Ok((id, dir)),
-            other => Err(StoreError::NotOurs { path: dir, found: other.name(), wanted: "a session directory" }),
+            other => Err(StoreError::NotOurs {
+                path: dir,
+                found: other.name(),
+                wanted: "a session directory",
+            }),
         }
     }
 
     fn lock(&self, id: &str, dir: &Path) -> Result<Box<dyn Send>, StoreError> {
         let path = dir.join(LOCK_NAME);
         let us = holder::of_this_process(SystemTime::now());
-        match self.disk.lock(&path, &us).map_err(StoreError::io("lock", &path))? {
+        match self
+            .disk
+            .lock(&path, &us)
+            .map_err(StoreError::io("lock", &path))?
+        {
             LockOutcome::Held(lock) => Ok(lock),
-            LockOutcome::Busy(text) => Err(StoreError::Locked { id: id.to_owned(), holder: holder::parse(&text) }),
+            LockOutcome::Busy(text) => Err(StoreError::Locked {
+                id: id.to_owned(),
+                holder: holder::parse(&text),
+            }),
         }
     }
 
-    fn core(
-        &self,
-        id: &str,
-        path: PathBuf,
-        file: Box<dyn LogFile>,
-        reserve: Reserve,
-        at: Position,
-        notify: Notify,
-    ) -> Core {
+    fn core(&self, id: &str, path: PathBuf, log: Log, notify: Notify) -> Core {
         let (id, disk) = (id.to_owned(), Arc::clone(&self.disk));
-        Core { id, disk, file, path, reserve, at, dirty: false, health: Health::Open, notify }
+        let Log { file, reserve, at } = log;
+        Core {
+            id,
+            disk,
+            file,
+            path,
+            reserve,
+            at,
+            dirty: false,
+            health: Health::Open,
+            notify,
+        }
     }
 
     fn held(&self, id: &str, dir: &Path, header_line: Vec<u8>, lock: Box<dyn Send>) -> Held {
-        Held { id: id.to_owned(), header_line, blobs: Blobs::new(id, dir), lock }
+        Held {
+            id: id.to_owned(),
+            header_line,
+            blobs: Blobs::new(id, dir),
+            lock,
+        }
     }
 
     /// A full disk has its own words.
     fn write_error(&self, op: &'static str, path: &Path, error: io::Error) -> StoreError {
         if is_no_space(&error) {
-            return StoreError::Write { path: path.to_owned(), fault: WriteFault::NoSpace };
+            return StoreError::Write {
+                path: path.to_owned(),
+                fault: WriteFault::NoSpace,
+            };
         }
         StoreError::io(op, path)(error)
     }

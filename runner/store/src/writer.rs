@@ -59,9 +59,16 @@ pub struct Closed {
 }
 
 enum Command {
-    Append { events: Vec<Event>, barrier: Barrier },
-    Closing { events: Vec<Event> },
-    Repair { now_ms: u64 },
+    Append {
+        events: Vec<Event>,
+        barrier: Barrier,
+    },
+    Closing {
+        events: Vec<Event>,
+    },
+    StorageEnd {
+        now_ms: u64,
+    },
 }
 
 /// What belongs to a writer beside the log.
@@ -74,11 +81,20 @@ pub(crate) struct Held {
 
 impl Writer {
     pub(crate) fn start(core: Core, held: Held) -> Result<Writer, StoreError> {
-        let Held { id, header_line, blobs, lock } = held;
+        let Held {
+            id,
+            header_line,
+            blobs,
+            lock,
+        } = held;
         let path = core.path.clone();
         let (queue, commands) = sync_channel(QUEUE_SUBMITS_MAX);
         let (finished, done) = sync_channel(1);
-        let status = Status { next_seq: core.at.next_seq, fault: None, closing: Closing::Possible };
+        let status = Status {
+            next_seq: core.at.next_seq,
+            fault: None,
+            closing: Closing::Possible,
+        };
         let shared = Arc::new(Mutex::new(status));
         let status = Arc::clone(&shared);
         thread::Builder::new()
@@ -91,7 +107,15 @@ impl Writer {
                 drop(finished.send(closed));
             })
             .map_err(StoreError::io("start the writer thread for", &path))?;
-        Ok(Writer { id, path, header_line, blobs, queue: Some(queue), done, shared })
+        Ok(Writer {
+            id,
+            path,
+            header_line,
+            blobs,
+            queue: Some(queue),
+            done,
+            shared,
+        })
     }
 
     pub fn id(&self) -> &str {
@@ -114,7 +138,9 @@ impl Writer {
 
     /// Queues events, all or none of which are taken. Waits when the writer is far behind.
     pub fn submit(&self, events: Vec<Event>, barrier: Barrier) -> Result<(), StoreError> {
-        if let Status { fault: Some(fault), .. } = self.status()
+        if let Status {
+            fault: Some(fault), ..
+        } = self.status()
             && !matches!(fault, WriteFault::NoSpace)
         {
             return Err(self.refused(fault));
@@ -129,15 +155,19 @@ impl Writer {
         self.send(Command::Closing { events })
     }
 
-    /// Closes what is open the way cold repair would, from what is on disk. For a run whose
-    /// own events no longer fit the log (see [`WriteFault::NoSpace`]).
-    pub fn submit_repair(&self, now_ms: u64) -> Result<(), StoreError> {
+    /// Queues the end of a run that can go no further because the disk is full
+    /// ([`WriteFault::NoSpace`]): what is open on disk is closed with `error{storage}` and a
+    /// `result`, in the reserve. The run's own state may be ahead of the disk, so it is not asked.
+    pub fn submit_storage_end(&self, now_ms: u64) -> Result<(), StoreError> {
         self.refuse_when_dead()?;
-        self.send(Command::Repair { now_ms })
+        self.send(Command::StorageEnd { now_ms })
     }
 
     pub fn status(&self) -> Status {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Writes and flushes what is queued, gives the reserve and the lock back.
@@ -150,27 +180,42 @@ impl Writer {
         self.queue = None;
         match self.done.recv_timeout(Duration::from_millis(CLOSE_MS_MAX)) {
             Ok(closed) => Ok(closed),
-            Err(RecvTimeoutError::Timeout) => {
-                Err(StoreError::CloseTimeout { path: self.path.clone(), waited_ms: CLOSE_MS_MAX })
-            }
+            Err(RecvTimeoutError::Timeout) => Err(StoreError::CloseTimeout {
+                path: self.path.clone(),
+                waited_ms: CLOSE_MS_MAX,
+            }),
             Err(RecvTimeoutError::Disconnected) => Err(self.refused(WriteFault::Closed)),
         }
     }
 
     fn refuse_when_dead(&self) -> Result<(), StoreError> {
         match self.status() {
-            Status { fault: Some(fault), closing: Closing::Impossible, .. } => Err(self.refused(fault)),
+            Status {
+                fault: Some(fault),
+                closing: Closing::Impossible,
+                ..
+            } => Err(self.refused(fault)),
             _ => Ok(()),
         }
     }
 
     fn send(&self, command: Command) -> Result<(), StoreError> {
-        let sent = self.queue.as_ref().is_some_and(|queue| queue.send(command).is_ok());
-        if sent { Ok(()) } else { Err(self.refused(WriteFault::Closed)) }
+        let sent = self
+            .queue
+            .as_ref()
+            .is_some_and(|queue| queue.send(command).is_ok());
+        if sent {
+            Ok(())
+        } else {
+            Err(self.refused(WriteFault::Closed))
+        }
     }
 
     fn refused(&self, fault: WriteFault) -> StoreError {
-        StoreError::Write { path: self.path.clone(), fault }
+        StoreError::Write {
+            path: self.path.clone(),
+            fault,
+        }
     }
 }
 
@@ -193,7 +238,7 @@ fn run(mut core: Core, commands: &Receiver<Command>, shared: &Mutex<Status>) -> 
             Last::Nothing => {}
             Last::Fault(fault) => core.refuse(fault),
             Last::Closing(events) => core.commit_closing(&events),
-            Last::Repair { now_ms } => crate::repair::close(&mut core, now_ms),
+            Last::StorageEnd { now_ms } => crate::repair::end_run(&mut core, now_ms),
         }
         publish(&core, shared);
     }
@@ -205,23 +250,29 @@ enum Last {
     Nothing,
     Fault(WriteFault),
     Closing(Vec<Event>),
-    Repair { now_ms: u64 },
+    StorageEnd { now_ms: u64 },
 }
 
 /// Fills the group with what is queued by now.
-fn gather(core: &mut Core, group: &mut Group, first: Command, commands: &Receiver<Command>) -> Last {
+fn gather(
+    core: &mut Core,
+    group: &mut Group,
+    first: Command,
+    commands: &Receiver<Command>,
+) -> Last {
     group.begin(&core.at);
     let mut next = Some(first);
     while let Some(command) = next {
         match command {
-            Command::Append { .. } if matches!(core.health, Health::Refusing(_) | Health::Dead(_)) => {}
+            Command::Append { .. }
+                if matches!(core.health, Health::Refusing(_) | Health::Dead(_)) => {}
             Command::Append { events, barrier } => {
                 if let Err(fault) = group.add(&events, barrier) {
                     return Last::Fault(fault);
                 }
             }
             Command::Closing { events } => return Last::Closing(events),
-            Command::Repair { now_ms } => return Last::Repair { now_ms },
+            Command::StorageEnd { now_ms } => return Last::StorageEnd { now_ms },
         }
         if group.is_full() {
             break;
@@ -244,5 +295,9 @@ fn publish(core: &Core, shared: &Mutex<Status>) {
 fn finish(mut core: Core, shared: &Mutex<Status>) -> Closed {
     core.finish();
     publish(&core, shared);
-    Closed { head: core.at.chain.head().to_string(), next_seq: core.at.next_seq, fault: core.fault() }
+    Closed {
+        head: core.at.chain.head().to_string(),
+        next_seq: core.at.next_seq,
+        fault: core.fault(),
+    }
 }

@@ -17,7 +17,9 @@ fn a_blob_is_read_by_page_and_named_by_its_bytes() {
     let blobs = place.store.blobs("blobs").unwrap();
     let mut read = Vec::new();
     loop {
-        let page = blobs.read(&blob.sha256, read.len() as u64, usize::MAX).unwrap();
+        let page = blobs
+            .read(&blob.sha256, read.len() as u64, usize::MAX)
+            .unwrap();
         assert!(page.len() <= BLOB_PAGE_BYTES_MAX);
         if page.is_empty() {
             break;
@@ -26,12 +28,18 @@ fn a_blob_is_read_by_page_and_named_by_its_bytes() {
     }
     assert!(read == bytes);
     assert_eq!(blobs.read(&blob.sha256, 4, 4).unwrap(), [1, 0, 0, 0]);
-    assert_eq!(blobs.len(&blob.sha256).unwrap(), blob.bytes);
-    assert!(blobs.read(&blob.sha256, u64::MAX, 10).is_err() || blobs.read(&blob.sha256, u64::MAX, 10).unwrap().is_empty());
+    assert_eq!(blobs.size(&blob.sha256).unwrap(), blob.bytes);
+    assert!(
+        blobs.read(&blob.sha256, u64::MAX, 10).is_err()
+            || blobs.read(&blob.sha256, u64::MAX, 10).unwrap().is_empty()
+    );
     blobs.verify(&blob.sha256).unwrap();
     // sha256sum says the same.
     let path = place.session("blobs").join("blobs").join(&blob.sha256);
-    let sum = std::process::Command::new("sha256sum").arg(&path).output().unwrap();
+    let sum = std::process::Command::new("sha256sum")
+        .arg(&path)
+        .output()
+        .unwrap();
     assert!(String::from_utf8_lossy(&sum.stdout).starts_with(&blob.sha256));
 }
 
@@ -44,18 +52,33 @@ fn the_same_bytes_are_kept_once_and_a_changed_file_is_found() {
     let dir = place.session("same").join("blobs");
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 1);
     fs::write(dir.join(&first.sha256), b"other").unwrap();
-    assert!(matches!(writer.blobs().verify(&first.sha256), Err(StoreError::BlobDamaged { .. })));
-    assert!(matches!(writer.blobs().put_bytes(b"twice"), Err(StoreError::BlobDamaged { .. })));
+    assert!(matches!(
+        writer.blobs().verify(&first.sha256),
+        Err(StoreError::BlobDamaged { .. })
+    ));
+    assert!(matches!(
+        writer.blobs().put_bytes(b"twice"),
+        Err(StoreError::BlobDamaged { .. })
+    ));
 }
 
 #[test]
 fn a_long_source_is_cut_and_says_so() {
     let place = Place::new();
     let writer = place.store.create(&header("long"), silent()).unwrap();
-    let whole = writer.blobs().put(&mut std::io::repeat(7).take(BLOB_BYTES_MAX)).unwrap();
+    let whole = writer
+        .blobs()
+        .put(&mut std::io::repeat(7).take(BLOB_BYTES_MAX))
+        .unwrap();
     assert_eq!((whole.bytes, whole.cut), (BLOB_BYTES_MAX, false));
-    let cut = writer.blobs().put(&mut std::io::repeat(7).take(BLOB_BYTES_MAX + 1)).unwrap();
-    assert_eq!((cut.bytes, cut.cut, &cut.sha256), (BLOB_BYTES_MAX, true, &whole.sha256));
+    let cut = writer
+        .blobs()
+        .put(&mut std::io::repeat(7).take(BLOB_BYTES_MAX + 1))
+        .unwrap();
+    assert_eq!(
+        (cut.bytes, cut.cut, &cut.sha256),
+        (BLOB_BYTES_MAX, true, &whole.sha256)
+    );
 }
 
 #[test]
@@ -68,9 +91,18 @@ fn a_source_that_fails_leaves_nothing() {
     }
     let place = Place::new();
     let writer = place.store.create(&header("burst"), silent()).unwrap();
-    let error = writer.blobs().put(&mut std::io::repeat(1).take(100_000).chain(Broken)).err().unwrap();
+    let error = writer
+        .blobs()
+        .put(&mut std::io::repeat(1).take(100_000).chain(Broken))
+        .err()
+        .unwrap();
     assert!(error.to_string().contains("pipe burst"), "{error}");
-    assert_eq!(fs::read_dir(place.session("burst").join("blobs")).unwrap().count(), 0);
+    assert_eq!(
+        fs::read_dir(place.session("burst").join("blobs"))
+            .unwrap()
+            .count(),
+        0
+    );
 }
 
 #[test]
@@ -81,6 +113,12 @@ fn only_a_hash_names_a_blob() {
     let upper = "A".repeat(64);
     let missing = "0".repeat(64);
     for name in ["", "../log.jsonl", "log.jsonl", &upper, &missing] {
-        assert!(matches!(writer.blobs().read(name, 0, 10), Err(StoreError::NoBlob { .. })), "{name}");
+        assert!(
+            matches!(
+                writer.blobs().read(name, 0, 10),
+                Err(StoreError::NoBlob { .. })
+            ),
+            "{name}"
+        );
     }
 }

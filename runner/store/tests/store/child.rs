@@ -21,14 +21,23 @@ pub struct Role {
 /// The command that runs a role; a test may wrap it.
 pub fn command(role: &str, root: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "child::a_role_or_nothing", "--nocapture", "--test-threads=1"]);
+    command.args([
+        "--exact",
+        "child::a_role_or_nothing",
+        "--nocapture",
+        "--test-threads=1",
+    ]);
     command.env(ROLE, role).env(ROOT, root);
     command
 }
 
 impl Role {
     pub fn spawn(mut command: Command) -> Role {
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
         Role { child, out }
     }
@@ -42,7 +51,10 @@ impl Role {
             }
             // A line without its end was cut by a kill.
             let text = String::from_utf8_lossy(&line).into_owned();
-            if let Some((_, text)) = text.strip_suffix('\n').and_then(|text| text.split_once("role: ")) {
+            if let Some((_, text)) = text
+                .strip_suffix('\n')
+                .and_then(|text| text.split_once("role: "))
+            {
                 return Some(text.to_owned());
             }
         }
@@ -60,7 +72,7 @@ impl Drop for Role {
     }
 }
 
-fn say(text: &str) {
+pub fn say(text: &str) {
     let mut out = std::io::stdout().lock();
     out.write_all(format!("role: {text}\n").as_bytes()).unwrap();
     out.flush().unwrap();
@@ -68,7 +80,9 @@ fn say(text: &str) {
 
 #[test]
 fn a_role_or_nothing() {
-    let (Ok(role), Some(root)) = (std::env::var(ROLE), std::env::var_os(ROOT)) else { return };
+    let (Ok(role), Some(root)) = (std::env::var(ROLE), std::env::var_os(ROOT)) else {
+        return;
+    };
     let store = Store::new(root);
     match role.as_str() {
         "hold" => hold(&store),
@@ -83,7 +97,10 @@ fn a_role_or_nothing() {
 fn hold(store: &Store) {
     let _writer = store.open("held", NOW_MS, silent()).unwrap();
     say("held");
-    std::io::stdin().lock().read_line(&mut String::new()).unwrap();
+    std::io::stdin()
+        .lock()
+        .read_line(&mut String::new())
+        .unwrap();
 }
 
 /// Says how opening the session `held` goes.
@@ -94,9 +111,11 @@ fn open(store: &Store) {
     }
 }
 
-/// Appends to the session `killed` for ever, a few events ahead of the disk, and says what is durable.
+/// Appends to the session `killed`, a few events ahead of the disk, and says what is durable. Waits
+/// for its end when it has written so much that the test would take long.
 fn append(store: &Store) {
     const AHEAD_MAX: u64 = 12;
+    const TURNS_MAX: usize = 300;
     let durable = Arc::new((Mutex::new(0), Condvar::new()));
     let told = Arc::clone(&durable);
     let notify = Box::new(move |note: Note<'_>| {
@@ -108,14 +127,28 @@ fn append(store: &Store) {
     });
     let (writer, loaded) = store.open("killed", NOW_MS, notify).unwrap();
     let mut script = Script::after(&loaded.events);
-    for n in 0.. {
-        let size = [10, 300, 5000, 70_000][n % 4];
+    *durable.0.lock().unwrap() = script.next_seq;
+    for n in 0..TURNS_MAX {
+        let size = [10, 300, 5000, 20_000][n % 4];
         for (at, event) in script.turn(&"x".repeat(size)).into_iter().enumerate() {
             let seq = event.seq;
-            let barrier = if at % 3 == 0 { Barrier::Flush } else { Barrier::None };
+            let barrier = if at % 3 == 0 {
+                Barrier::Flush
+            } else {
+                Barrier::None
+            };
             writer.submit(vec![event], barrier).unwrap();
             let seen = durable.0.lock().unwrap();
-            drop(durable.1.wait_while(seen, |seen| *seen > 0 && *seen + AHEAD_MAX < seq).unwrap());
+            drop(
+                durable
+                    .1
+                    .wait_while(seen, |seen| *seen + AHEAD_MAX < seq)
+                    .unwrap(),
+            );
         }
     }
+    std::io::stdin()
+        .lock()
+        .read_line(&mut String::new())
+        .unwrap();
 }

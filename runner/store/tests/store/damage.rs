@@ -11,10 +11,18 @@ use crate::support::*;
 fn refused(place: &Place, id: &str, bytes: &[u8]) -> Damage {
     fs::write(place.log(id), bytes).unwrap();
     let before = snapshot(&place.session(id)).remove(&place.log(id)).unwrap();
-    let inspected = place.store.inspect(id).err().expect("inspect took it");
-    let opened = place.store.open(id, NOW_MS, silent()).err().expect("open took it");
+    let inspected = place.store.inspect(id).expect_err("inspect took it");
+    let opened = place
+        .store
+        .open(id, NOW_MS, silent())
+        .err()
+        .expect("open took it");
     assert_eq!(inspected.to_string(), opened.to_string());
-    assert_eq!(snapshot(&place.session(id)).remove(&place.log(id)).unwrap(), before, "the log was changed");
+    assert_eq!(
+        snapshot(&place.session(id)).remove(&place.log(id)).unwrap(),
+        before,
+        "the log was changed"
+    );
     match opened {
         StoreError::Damaged(damage) => *damage,
         other => panic!("not located: {other}"),
@@ -36,14 +44,19 @@ fn every_flipped_byte_before_the_last_newline_is_found() {
             if at == log.len() - 1 {
                 // The last newline: what it ended is torn now, or whole with trash behind it.
                 fs::write(place.log("flip"), &bytes).unwrap();
-                assert!(matches!(place.store.inspect("flip").unwrap().tail, Tail::Torn(_)));
+                assert!(matches!(
+                    place.store.inspect("flip").unwrap().tail,
+                    Tail::Torn(_)
+                ));
                 continue;
             }
             // A flip that makes a newline, or unmakes one, moves the fault by at most a line.
             let line = log[..at].iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
             fs::write(place.log("flip"), &bytes).unwrap();
             match place.store.inspect("flip") {
-                Err(StoreError::Damaged(damage)) => assert_eq!(damage.line, line, "byte {at} ^ {flip:#x}"),
+                Err(StoreError::Damaged(damage)) => {
+                    assert_eq!(damage.line, line, "byte {at} ^ {flip:#x}")
+                }
                 other => panic!("byte {at} ^ {flip:#x}: {:?}", other.map(|log| log.tail)),
             }
         }
@@ -55,10 +68,19 @@ fn lines_out_of_place_are_found() {
     let place = Place::new();
     let log = place.finished("order", 2);
     let whole = lines(&log);
-    let joined = |order: &[usize]| -> Vec<u8> { order.iter().flat_map(|n| whole[*n].iter().copied()).collect() };
+    let joined = |order: &[usize]| -> Vec<u8> {
+        order
+            .iter()
+            .flat_map(|n| whole[*n].iter().copied())
+            .collect()
+    };
 
     let duplicated = refused(&place, "order", &joined(&[0, 1, 2, 3, 3, 4]));
-    assert_eq!((duplicated.line, duplicated.seq), (5, Some(3)), "{duplicated}");
+    assert_eq!(
+        (duplicated.line, duplicated.seq),
+        (5, Some(3)),
+        "{duplicated}"
+    );
     let missing = refused(&place, "order", &joined(&[0, 1, 2, 4, 5]));
     assert_eq!((missing.line, missing.seq), (4, Some(2)), "{missing}");
     let reordered = refused(&place, "order", &joined(&[0, 1, 3, 2, 4]));
@@ -76,7 +98,10 @@ fn zeros_in_the_middle_are_found() {
     let second = log.iter().position(|byte| *byte == b'\n').unwrap() + 1;
     log[second + 10..second + 90].fill(0);
     let damage = refused(&place, "zeros", &log);
-    assert_eq!((damage.line, damage.seq, damage.offset), (2, Some(0), second as u64));
+    assert_eq!(
+        (damage.line, damage.seq, damage.offset),
+        (2, Some(0), second as u64)
+    );
     assert!(damage.to_string().contains("NUL"), "{damage}");
 }
 
@@ -84,7 +109,9 @@ fn zeros_in_the_middle_are_found() {
 fn a_newer_version_is_not_touched() {
     let place = Place::new();
     let log = place.finished("newer", 1);
-    let text = String::from_utf8(log).unwrap().replacen("\"version\":1", "\"version\":2", 1);
+    let text = String::from_utf8(log)
+        .unwrap()
+        .replacen("\"version\":1", "\"version\":2", 1);
     let damage = refused(&place, "newer", text.as_bytes());
     assert!(damage.to_string().contains("newer"), "{damage}");
 }
@@ -114,9 +141,12 @@ fn a_record_of_18_mb_is_taken() {
     let place = Place::new();
     let mut script = Script::default();
     let writer = place.store.create(&header("big"), silent()).unwrap();
-    submit(&writer, script.turn(&"x".repeat(18 << 20)));
+    submit(&writer, script.run(&"x".repeat(18 << 20)));
     assert!(writer.close().unwrap().fault.is_none());
-    assert_eq!(place.store.inspect("big").unwrap().events.len() as u64, script.next_seq);
+    assert_eq!(
+        place.store.inspect("big").unwrap().events.len() as u64,
+        script.next_seq
+    );
 }
 
 proptest! {

@@ -59,19 +59,25 @@ impl Faulty {
     }
 
     fn log(&self, inner: io::Result<Box<dyn LogFile>>) -> io::Result<Box<dyn LogFile>> {
-        Ok(Box::new(FaultyLog { inner: inner?, disk: self.clone() }))
+        Ok(Box::new(FaultyLog {
+            inner: inner?,
+            disk: self.clone(),
+        }))
     }
 }
 
 impl Disk for Faulty {
     fn create_root(&self, path: &Path) -> io::Result<()> {
-        self.step("create_root").and_then(|()| RealDisk.create_root(path))
+        self.step("create_root")
+            .and_then(|()| RealDisk.create_root(path))
     }
     fn create_dir(&self, path: &Path) -> io::Result<()> {
-        self.step("create_dir").and_then(|()| RealDisk.create_dir(path))
+        self.step("create_dir")
+            .and_then(|()| RealDisk.create_dir(path))
     }
     fn create_log(&self, path: &Path) -> io::Result<Box<dyn LogFile>> {
-        self.step("create_log").and_then(|()| self.log(RealDisk.create_log(path)))
+        self.step("create_log")
+            .and_then(|()| self.log(RealDisk.create_log(path)))
     }
     fn open_log(&self, path: &Path) -> io::Result<Box<dyn LogFile>> {
         self.log(RealDisk.open_log(path))
@@ -111,7 +117,12 @@ impl LogFile for FaultyLog {
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
         self.disk.step("write")?;
         let faults = self.disk.state.0.lock().unwrap();
-        let mut faults = self.disk.state.1.wait_while(faults, |faults| faults.gate_closed).unwrap();
+        let mut faults = self
+            .disk
+            .state
+            .1
+            .wait_while(faults, |faults| faults.gate_closed)
+            .unwrap();
         faults.writes += 1;
         if faults.next_writes.is_empty() {
             return self.inner.write_at(offset, bytes);
@@ -131,17 +142,29 @@ impl LogFile for FaultyLog {
             faults.syncs += 1;
             faults.sync_fails
         });
-        if fails { Err(io::Error::other("injected")) } else { self.inner.sync() }
+        if fails {
+            Err(io::Error::other("injected"))
+        } else {
+            self.inner.sync()
+        }
     }
-    fn len(&self) -> io::Result<u64> {
-        self.inner.len()
+    fn length(&self) -> io::Result<u64> {
+        self.inner.length()
     }
     fn set_len(&mut self, bytes: u64) -> io::Result<()> {
-        if self.disk.set(|faults| faults.cut_fails) { Err(io::Error::other("injected")) } else { self.inner.set_len(bytes) }
+        if self.disk.set(|faults| faults.cut_fails) {
+            Err(io::Error::other("injected"))
+        } else {
+            self.inner.set_len(bytes)
+        }
     }
     fn reserve(&mut self, offset: u64, bytes: u64) -> io::Result<Reserved> {
         self.disk.step("reserve")?;
-        if self.disk.set(|faults| faults.no_fallocate) { Ok(Reserved::Unsupported) } else { self.inner.reserve(offset, bytes) }
+        if self.disk.set(|faults| faults.no_fallocate) {
+            Ok(Reserved::Unsupported)
+        } else {
+            self.inner.reserve(offset, bytes)
+        }
     }
 }
 
@@ -162,7 +185,10 @@ fn a_barrier_costs_one_flush_and_what_waits_goes_with_it() {
     // One barrier: one write, one flush.
     submit(&writer, script.turn("alone"));
     notes.wait_durable(script.next_seq - 1);
-    assert_eq!(disk.set(|faults| (faults.writes - writes, faults.syncs - syncs)), (1, 1));
+    assert_eq!(
+        disk.set(|faults| (faults.writes - writes, faults.syncs - syncs)),
+        (1, 1)
+    );
     // The writer is busy with one submit; 100 more with 50 barriers wait for it.
     disk.set(|faults| faults.gate_closed = true);
     submit(&writer, script.turn("in the way"));
@@ -170,12 +196,19 @@ fn a_barrier_costs_one_flush_and_what_waits_goes_with_it() {
         std::thread::yield_now();
     }
     for n in 0..100 {
-        let barrier = if n % 2 == 0 { Barrier::Flush } else { Barrier::None };
+        let barrier = if n % 2 == 0 {
+            Barrier::Flush
+        } else {
+            Barrier::None
+        };
         writer.submit(script.turn("waits"), barrier).unwrap();
     }
     disk.set(|faults| faults.gate_closed = false);
     notes.wait_durable(script.next_seq - 1);
-    assert_eq!(disk.set(|faults| (faults.writes - writes, faults.syncs - syncs)), (3, 3));
+    assert_eq!(
+        disk.set(|faults| (faults.writes - writes, faults.syncs - syncs)),
+        (3, 3)
+    );
     // A barrier with nothing new to flush is answered and costs nothing.
     submit(&writer, Vec::new());
     assert!(writer.close().unwrap().fault.is_none());
@@ -187,10 +220,19 @@ fn short_writes_are_gone_on_with() {
     let (place, store, disk) = setup();
     let mut script = Script::default();
     let writer = store.create(&header("short"), silent()).unwrap();
-    disk.set(|faults| faults.next_writes = vec![Write::Short(1), Write::Short(100), Write::Fails(io::ErrorKind::Interrupted)]);
+    disk.set(|faults| {
+        faults.next_writes = vec![
+            Write::Short(1),
+            Write::Short(100),
+            Write::Fails(io::ErrorKind::Interrupted),
+        ]
+    });
     submit(&writer, script.turn("bit by bit"));
     assert!(writer.close().unwrap().fault.is_none());
-    assert_eq!(place.store.inspect("short").unwrap().events.len() as u64, script.next_seq);
+    assert_eq!(
+        place.store.inspect("short").unwrap().events.len() as u64,
+        script.next_seq
+    );
 }
 
 #[test]
@@ -200,24 +242,55 @@ fn after_a_failed_write_nothing_is_taken_and_the_log_ends_with_a_whole_record() 
         let notes = Notes::default();
         let mut script = Script::default();
         let writer = store.create(&header("eio"), notes.notify()).unwrap();
-        submit(&writer, script.turn("good"));
+        submit(&writer, script.run("good"));
         let good = script.next_seq;
         notes.wait_durable(good - 1);
         disk.set(|faults| faults.next_writes = vec![Write::Partly(partial, io::ErrorKind::Other)]);
         submit(&writer, script.turn("lost"));
-        let heard = notes.wait("failure", |notes| matches!(notes.last(), Some(Seen::Failed(_))));
-        assert!(!heard.iter().any(|note| matches!(note, Seen::Written(seq, _) if *seq >= good)));
+        let heard = notes.wait("failure", |notes| {
+            matches!(notes.last(), Some(Seen::Failed(_)))
+        });
+        assert!(
+            !heard
+                .iter()
+                .any(|note| matches!(note, Seen::Written(seq, _) if *seq >= good))
+        );
         // The disk would work again; the writer does not try.
-        while writer.submit(script.turn("refused"), Barrier::Flush).is_ok() {
+        while writer
+            .submit(script.turn("refused"), Barrier::Flush)
+            .is_ok()
+        {
             std::thread::yield_now();
         }
         assert!(writer.submit_closing(script.turn("refused")).is_err());
         let closed = writer.close().unwrap();
-        assert!(matches!(closed.fault, Some(WriteFault::Write(_))), "{closed:?}");
-        assert_eq!(notes.all().iter().filter(|note| matches!(note, Seen::Failed(_))).count(), 1);
+        assert!(
+            matches!(closed.fault, Some(WriteFault::Write(_))),
+            "{closed:?}"
+        );
+        assert_eq!(
+            notes
+                .all()
+                .iter()
+                .filter(|note| matches!(note, Seen::Failed(_)))
+                .count(),
+            1
+        );
         let read = place.store.inspect("eio").unwrap();
-        assert_eq!((read.events.len() as u64, read.tail), (good, Tail::Clean), "{partial} bytes got through");
-        assert!(place.store.open("eio", NOW_MS, silent()).unwrap().1.notes.is_empty());
+        assert_eq!(
+            (read.events.len() as u64, read.tail),
+            (good, Tail::Clean),
+            "{partial} bytes got through"
+        );
+        assert!(
+            place
+                .store
+                .open("eio", NOW_MS, silent())
+                .unwrap()
+                .1
+                .notes
+                .is_empty()
+        );
     }
 }
 
@@ -227,7 +300,7 @@ fn when_cutting_back_fails_too_the_next_opening_does_it() {
     let notes = Notes::default();
     let mut script = Script::default();
     let writer = store.create(&header("both"), notes.notify()).unwrap();
-    submit(&writer, script.turn("good"));
+    submit(&writer, script.run("good"));
     let good = script.next_seq;
     notes.wait_durable(good - 1);
     disk.set(|faults| {
@@ -236,8 +309,14 @@ fn when_cutting_back_fails_too_the_next_opening_does_it() {
     });
     submit(&writer, script.turn("lost"));
     let closed = writer.close().unwrap();
-    assert!(matches!(closed.fault, Some(WriteFault::WriteAndCut { .. })), "{closed:?}");
-    assert!(matches!(place.store.inspect("both").unwrap().tail, Tail::Torn(_)));
+    assert!(
+        matches!(closed.fault, Some(WriteFault::WriteAndCut { .. })),
+        "{closed:?}"
+    );
+    assert!(matches!(
+        place.store.inspect("both").unwrap().tail,
+        Tail::Torn(_)
+    ));
     let (_writer, loaded) = place.store.open("both", NOW_MS, silent()).unwrap();
     assert_eq!(loaded.events.len() as u64, good);
 }
@@ -248,24 +327,41 @@ fn after_a_failed_flush_nothing_is_taken() {
     let notes = Notes::default();
     let mut script = Script::default();
     let writer = store.create(&header("sync"), notes.notify()).unwrap();
-    submit(&writer, script.turn("good"));
+    submit(&writer, script.run("good"));
     let good = script.next_seq;
     notes.wait_durable(good - 1);
     disk.set(|faults| faults.sync_fails = true);
     submit(&writer, script.turn("who knows"));
-    let heard = notes.wait("failure", |notes| matches!(notes.last(), Some(Seen::Failed(_))));
-    let durable = heard.iter().filter_map(|note| if let Seen::Durable(seq) = note { Some(*seq) } else { None }).max();
+    let heard = notes.wait("failure", |notes| {
+        matches!(notes.last(), Some(Seen::Failed(_)))
+    });
+    let durable = heard
+        .iter()
+        .filter_map(|note| {
+            if let Seen::Durable(seq) = note {
+                Some(*seq)
+            } else {
+                None
+            }
+        })
+        .max();
     assert_eq!(durable, Some(good - 1), "told durable what was not");
     // A second fsync would say yes (it forgets the error); it must not be asked.
     disk.set(|faults| faults.sync_fails = false);
     let syncs = disk.set(|faults| faults.syncs);
-    while writer.submit(script.turn("refused"), Barrier::Flush).is_ok() {
+    while writer
+        .submit(script.turn("refused"), Barrier::Flush)
+        .is_ok()
+    {
         std::thread::yield_now();
     }
     assert_eq!(writer.status().closing, Closing::Impossible);
     assert!(writer.submit_closing(Vec::new()).is_err());
     let closed = writer.close().unwrap();
-    assert!(matches!(closed.fault, Some(WriteFault::Sync(_))), "{closed:?}");
+    assert!(
+        matches!(closed.fault, Some(WriteFault::Sync(_))),
+        "{closed:?}"
+    );
     assert_eq!(disk.set(|faults| faults.syncs), syncs);
     // Written and not acknowledged: it may be there, and is valid if it is.
     assert!(place.store.inspect("sync").unwrap().events.len() as u64 >= good);
@@ -277,14 +373,17 @@ fn somebody_else_writing_to_the_log_is_found_before_bytes_mix() {
     let notes = Notes::default();
     let mut script = Script::default();
     let writer = store.create(&header("moved"), notes.notify()).unwrap();
-    submit(&writer, script.turn("good"));
+    submit(&writer, script.run("good"));
     notes.wait_durable(script.next_seq - 1);
     let mut log = std::fs::read(place.log("moved")).unwrap();
     log.extend_from_slice(b"not ours\n");
     std::fs::write(place.log("moved"), &log).unwrap();
     submit(&writer, script.turn("lost"));
     let closed = writer.close().unwrap();
-    assert!(matches!(closed.fault, Some(WriteFault::TailMoved { .. })), "{closed:?}");
+    assert!(
+        matches!(closed.fault, Some(WriteFault::TailMoved { .. })),
+        "{closed:?}"
+    );
     assert_eq!(std::fs::read(place.log("moved")).unwrap(), log);
 }
 
@@ -298,11 +397,17 @@ fn a_gap_in_seq_is_refused_and_the_run_can_still_be_closed() {
     let mut skipped = Script::default();
     skipped.next_seq = good + 1;
     submit(&writer, vec![skipped.chunk("not next")]);
-    writer.submit_closing(script.closers("gap")).unwrap();
+    writer.submit_closing(script.closers()).unwrap();
     let closed = writer.close().unwrap();
-    assert!(matches!(closed.fault, Some(WriteFault::SeqGap { .. })), "{closed:?}");
+    assert!(
+        matches!(closed.fault, Some(WriteFault::SeqGap { .. })),
+        "{closed:?}"
+    );
     assert_eq!(closed.next_seq, script.next_seq);
-    assert_eq!(place.store.inspect("gap").unwrap().events.len() as u64, script.next_seq);
+    assert_eq!(
+        place.store.inspect("gap").unwrap().events.len() as u64,
+        script.next_seq
+    );
 }
 
 #[test]
@@ -313,20 +418,31 @@ fn without_fallocate_a_file_keeps_the_space() {
     let mut script = Script::default();
     let writer = store.create(&header("file"), notes.notify()).unwrap();
     let reserve = place.session("file").join("reserve");
-    assert_eq!(std::fs::metadata(&reserve).unwrap().len(), curfew_store::RESERVE_BYTES);
+    assert_eq!(
+        std::fs::metadata(&reserve).unwrap().len(),
+        curfew_store::RESERVE_BYTES
+    );
     submit(&writer, script.open_turn("good"));
     notes.wait_durable(script.next_seq - 1);
     // The disk is full in the middle of a write, and has room once the reserve is gone.
     disk.set(|faults| faults.next_writes = vec![Write::Partly(77, io::ErrorKind::StorageFull)]);
     submit(&writer, vec![script.chunk("the last")]);
-    notes.wait("failure", |notes| matches!(notes.last(), Some(Seen::Failed(_))));
+    notes.wait("failure", |notes| {
+        matches!(notes.last(), Some(Seen::Failed(_)))
+    });
     assert!(!reserve.exists());
-    let closers = script.closers("file");
+    let closers = script.closers();
     writer.submit_closing(closers).unwrap();
     let closed = writer.close().unwrap();
-    assert!(matches!(closed.fault, Some(WriteFault::NoSpace)), "{closed:?}");
+    assert!(
+        matches!(closed.fault, Some(WriteFault::NoSpace)),
+        "{closed:?}"
+    );
     let read = place.store.inspect("file").unwrap();
-    assert_eq!((read.events.len() as u64, read.tail), (script.next_seq, Tail::Clean));
+    assert_eq!(
+        (read.events.len() as u64, read.tail),
+        (script.next_seq, Tail::Clean)
+    );
 }
 
 /// Fails the n-th change of the disk and all that follow, for every n, until making a session works.
@@ -342,7 +458,11 @@ fn a_session_is_made_whole_or_not_at_all() {
         match made {
             Ok(writer) => {
                 drop(writer);
-                assert_eq!(trace[..n].iter().filter(|what| **what == "rename").count(), 1, "{trace:?}");
+                assert_eq!(
+                    trace[..n].iter().filter(|what| **what == "rename").count(),
+                    1,
+                    "{trace:?}"
+                );
                 points = n;
                 break;
             }
@@ -354,8 +474,15 @@ fn a_session_is_made_whole_or_not_at_all() {
             true => assert_eq!(place.store.inspect("whole").unwrap().events.len(), 0),
             false => assert!(!place.session("whole").exists(), "{trace:?}"),
         }
-        let left: Vec<_> = std::fs::read_dir(place.store.root()).into_iter().flatten().collect();
-        assert_eq!(left.len(), usize::from(trace[..n].contains(&"rename")), "something is left after {trace:?}");
+        let left: Vec<_> = std::fs::read_dir(place.store.root())
+            .into_iter()
+            .flatten()
+            .collect();
+        assert_eq!(
+            left.len(),
+            usize::from(trace[..n].contains(&"rename")),
+            "something is left after {trace:?}"
+        );
     }
     assert!(points >= 8, "{points}");
     println!("{points} changes of the disk to make a session, each failed once");

@@ -8,7 +8,13 @@ fn a_second_opener_in_this_process_is_refused() {
     let place = Place::new();
     let writer = place.store.create(&header("held"), silent()).unwrap();
     let error = place.store.open("held", NOW_MS, silent()).err().unwrap();
-    let StoreError::Locked { holder: Some(holder), .. } = &error else { panic!("{error}") };
+    let StoreError::Locked {
+        holder: Some(holder),
+        ..
+    } = &error
+    else {
+        panic!("{error}")
+    };
     assert_eq!(holder.pid, std::process::id());
     drop(writer);
     place.store.open("held", NOW_MS, silent()).unwrap();
@@ -19,12 +25,22 @@ fn a_second_process_is_told_who_holds_it_and_what_to_do() {
     let place = Place::new();
     place.finished("held", 1);
     let (_writer, loaded) = place.store.open("held", NOW_MS, silent()).unwrap();
-    let said = Role::spawn(command("open", place.store.root())).line().unwrap();
-    for part in [&format!("process {}", std::process::id()), "since 20", "wait", "--fork"] {
+    let said = Role::spawn(command("open", place.store.root()))
+        .line()
+        .unwrap();
+    for part in [
+        &format!("process {}", std::process::id()),
+        "since 20",
+        "wait",
+        "--fork",
+    ] {
         assert!(said.contains(part), "{said}");
     }
     // Looking is not writing.
-    assert_eq!(place.store.inspect("held").unwrap().events.len(), loaded.events.len());
+    assert_eq!(
+        place.store.inspect("held").unwrap().events.len(),
+        loaded.events.len()
+    );
     assert_eq!(place.store.list().unwrap().len(), 1);
 }
 
@@ -36,7 +52,16 @@ fn a_lock_goes_with_its_process_however_that_ends() {
         let mut role = Role::spawn(command("hold", place.store.root()));
         assert_eq!(role.line().as_deref(), Some("held"));
         let error = place.store.open("held", NOW_MS, silent()).err().unwrap();
-        assert!(matches!(error, StoreError::Locked { holder: Some(_), .. }), "{error}");
+        assert!(
+            matches!(
+                error,
+                StoreError::Locked {
+                    holder: Some(_),
+                    ..
+                }
+            ),
+            "{error}"
+        );
         if end == "kill" {
             role.kill();
         }

@@ -16,10 +16,25 @@ fn the_beginning_of_an_id_is_enough() {
         place.finished(id, 1);
     }
     assert_eq!(place.store.inspect("02").unwrap().header.id, "02");
-    assert_eq!(place.store.inspect("0").err().unwrap().to_string().matches("01ab").count(), 2);
+    assert_eq!(
+        place
+            .store
+            .inspect("0")
+            .err()
+            .unwrap()
+            .to_string()
+            .matches("01ab")
+            .count(),
+        2
+    );
     assert_eq!(place.store.resolve("01ab-t").unwrap(), "01ab-two");
-    assert!(matches!(place.store.inspect("01ab"), Err(StoreError::Ambiguous { ids, .. }) if ids.len() == 2));
-    assert!(matches!(place.store.inspect("3"), Err(StoreError::NotFound { .. })));
+    assert!(
+        matches!(place.store.inspect("01ab"), Err(StoreError::Ambiguous { ids, .. }) if ids.len() == 2)
+    );
+    assert!(matches!(
+        place.store.inspect("3"),
+        Err(StoreError::NotFound { .. })
+    ));
     // An id wins over what it is the beginning of.
     place.finished("01ab", 1);
     assert_eq!(place.store.resolve("01ab").unwrap(), "01ab");
@@ -30,9 +45,29 @@ fn what_is_no_id_is_no_path() {
     let place = Place::new();
     place.finished("real", 1);
     let long = "x".repeat(65);
-    for id in ["", ".", "..", "../sessions/real", "real/", "/etc", ".new-real", "a\0b", "ré", &long] {
-        assert!(matches!(place.store.inspect(id), Err(StoreError::BadId { .. })), "{id:?}");
-        assert!(matches!(place.store.create(&header(id), silent()), Err(StoreError::BadId { .. })), "{id:?}");
+    for id in [
+        "",
+        ".",
+        "..",
+        "../sessions/real",
+        "real/",
+        "/etc",
+        ".new-real",
+        "a\0b",
+        "ré",
+        &long,
+    ] {
+        assert!(
+            matches!(place.store.inspect(id), Err(StoreError::BadId { .. })),
+            "{id:?}"
+        );
+        assert!(
+            matches!(
+                place.store.create(&header(id), silent()),
+                Err(StoreError::BadId { .. })
+            ),
+            "{id:?}"
+        );
     }
 }
 
@@ -44,9 +79,20 @@ fn links_and_devices_are_refused() {
     fs::rename(place.session("real"), &outside).unwrap();
     symlink(&outside, place.session("real")).unwrap();
     let before = snapshot(&outside);
-    for error in [place.store.inspect("real").err().unwrap(), place.store.open("real", NOW_MS, silent()).err().unwrap()]
-    {
-        assert!(matches!(error, StoreError::NotOurs { found: "a symbolic link", .. }), "{error}");
+    for error in [
+        place.store.inspect("real").err().unwrap(),
+        place.store.open("real", NOW_MS, silent()).err().unwrap(),
+    ] {
+        assert!(
+            matches!(
+                error,
+                StoreError::NotOurs {
+                    found: "a symbolic link",
+                    ..
+                }
+            ),
+            "{error}"
+        );
     }
     assert!(place.store.create(&header("real"), silent()).is_err());
     assert_eq!(snapshot(&outside), before);
@@ -59,7 +105,10 @@ fn links_and_devices_are_refused() {
         if kind == "link" {
             symlink(outside.join("log.jsonl"), &log).unwrap();
         } else {
-            let status = std::process::Command::new("mkfifo").arg(&log).status().unwrap();
+            let status = std::process::Command::new("mkfifo")
+                .arg(&log)
+                .status()
+                .unwrap();
             assert!(status.success());
         }
         assert!(place.store.inspect(kind).is_err(), "{kind}");
@@ -67,18 +116,25 @@ fn links_and_devices_are_refused() {
     }
     assert_eq!(snapshot(&outside), before);
     let list = place.store.list().unwrap();
-    assert_eq!(list.iter().filter(|entry| entry.damaged.is_some()).count(), 3, "{list:?}");
+    assert_eq!(
+        list.iter().filter(|entry| entry.damaged.is_some()).count(),
+        3,
+        "{list:?}"
+    );
 }
 
 #[test]
 fn one_bad_session_hides_no_other() {
     let place = Place::new();
-    for (n, id) in ["oldest", "flipped", "empty", "nothing", "cut", "newest"].into_iter().enumerate() {
+    for (n, id) in ["oldest", "flipped", "empty", "nothing", "cut", "newest"]
+        .into_iter()
+        .enumerate()
+    {
         let mut header = header(id);
         header.created_at += n as u64;
         let mut script = Script::default();
         let writer = place.store.create(&header, silent()).unwrap();
-        submit(&writer, script.turn("hello"));
+        submit(&writer, script.run("hello"));
     }
     let mut log = fs::read(place.log("flipped")).unwrap();
     let middle = log.len() / 2;
@@ -92,14 +148,31 @@ fn one_bad_session_hides_no_other() {
     fs::write(place.store.root().join("a file.txt"), "").unwrap();
 
     let list = place.store.list().unwrap();
-    let damaged: Vec<(&str, bool)> = list.iter().map(|entry| (entry.id.as_str(), entry.damaged.is_some())).collect();
-    assert_eq!(damaged[..4], [("newest", false), ("cut", false), ("flipped", true), ("oldest", false)]);
+    let damaged: Vec<(&str, bool)> = list
+        .iter()
+        .map(|entry| (entry.id.as_str(), entry.damaged.is_some()))
+        .collect();
+    assert_eq!(
+        damaged[..4],
+        [
+            ("newest", false),
+            ("cut", false),
+            ("flipped", true),
+            ("oldest", false)
+        ]
+    );
     assert_eq!(damaged.len(), 6);
-    assert!(damaged[4..].iter().all(|(_, damaged)| *damaged), "{damaged:?}");
+    assert!(
+        damaged[4..].iter().all(|(_, damaged)| *damaged),
+        "{damaged:?}"
+    );
     let reason = list[2].damaged.clone().unwrap();
-    assert!(reason.contains("line") && reason.contains("seq"), "{reason}");
+    assert!(
+        reason.contains("line") && reason.contains("seq"),
+        "{reason}"
+    );
     assert_eq!((list[0].torn, list[1].torn), (false, true));
-    assert_eq!(list[0].events, Some(8));
+    assert_eq!(list[0].events, Some(12));
 }
 
 #[test]
@@ -107,7 +180,10 @@ fn an_empty_or_missing_store_lists_nothing() {
     let place = Place::new();
     assert!(place.store.list().unwrap().is_empty());
     assert!(!place.store.root().exists(), "listing made a directory");
-    assert!(matches!(place.store.open("x", NOW_MS, silent()), Err(StoreError::NotFound { .. })));
+    assert!(matches!(
+        place.store.open("x", NOW_MS, silent()),
+        Err(StoreError::NotFound { .. })
+    ));
 }
 
 #[test]
@@ -129,28 +205,52 @@ fn a_read_only_directory_can_be_read_and_not_opened() {
     let before = snapshot(&place.session("held"));
     let other = Store::new(place.store.root());
     let root = rustix::process::geteuid().is_root();
-    fs::set_permissions(place.session("held"), fs::Permissions::from_mode(if root { 0o555 } else { 0o500 })).unwrap();
-    fs::set_permissions(place.session("held").join("lock"), fs::Permissions::from_mode(0o444)).unwrap();
+    fs::set_permissions(
+        place.session("held"),
+        fs::Permissions::from_mode(if root { 0o555 } else { 0o500 }),
+    )
+    .unwrap();
+    fs::set_permissions(
+        place.session("held").join("lock"),
+        fs::Permissions::from_mode(0o444),
+    )
+    .unwrap();
     let said = if root {
         for path in [place.dir(), &place.dir().join("state"), place.store.root()] {
             fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
         }
         let mut role = command("open", place.store.root());
         role.uid(65534).gid(65534);
-        match role.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped()).spawn() {
+        match role
+            .stdin(std::process::Stdio::null())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+        {
             Ok(mut child) => child.wait().map(|_| Role::spawn(role).line()).unwrap(),
             Err(e) => {
-                println!("not run: read-only directory, uid 65534 cannot run this test binary: {e}");
+                println!(
+                    "not run: read-only directory, uid 65534 cannot run this test binary: {e}"
+                );
                 return;
             }
         }
     } else {
-        other.open("held", NOW_MS, silent()).err().map(|e| e.to_string())
+        other
+            .open("held", NOW_MS, silent())
+            .err()
+            .map(|e| e.to_string())
     };
     let said = said.unwrap();
-    assert!(said.contains("cannot lock") && said.contains("ermission denied"), "{said}");
-    assert_eq!(other.inspect("held").unwrap().events.len(), 8);
+    assert!(
+        said.contains("cannot lock") && said.contains("ermission denied"),
+        "{said}"
+    );
+    assert_eq!(other.inspect("held").unwrap().events.len(), 12);
     fs::set_permissions(place.session("held"), fs::Permissions::from_mode(0o700)).unwrap();
-    fs::set_permissions(place.session("held").join("lock"), fs::Permissions::from_mode(0o600)).unwrap();
+    fs::set_permissions(
+        place.session("held").join("lock"),
+        fs::Permissions::from_mode(0o600),
+    )
+    .unwrap();
     assert_eq!(snapshot(&place.session("held")), before);
 }

@@ -22,56 +22,123 @@ pub fn header(id: &str) -> Header {
         seed_length: None,
         origin: None,
         delegation_depth: 0,
-        agent_preset: AgentPreset { name: "default".to_owned(), digest: "0".repeat(64) },
+        agent_preset: AgentPreset {
+            name: "default".to_owned(),
+            digest: "0".repeat(64),
+        },
         profile: "default".to_owned(),
         curfew: "0.1.0".to_owned(),
         host: "here".to_owned(),
     }
 }
 
-/// Writes legal events, turn by turn.
+/// Writes legal events: runs of turns, each with one step.
 #[derive(Default)]
 pub struct Script {
     pub next_seq: u64,
     turn: u64,
+    run: u64,
+    run_is_open: bool,
+    /// Seqs of the open step's chunks.
+    chunks: Vec<u64>,
 }
 
 impl Script {
-    /// Goes on after these.
+    /// Goes on after these, which close their last run.
     pub fn after(events: &[Event]) -> Script {
-        let turns = events.iter().filter_map(|event| match &event.body {
-            Body::TurnStart(start) => Some(start.turn),
-            _ => None,
-        });
-        Script { next_seq: events.len() as u64, turn: turns.max().unwrap_or(0) }
+        let mut script = Script {
+            next_seq: events.len() as u64,
+            ..Script::default()
+        };
+        for event in events {
+            match &event.body {
+                Body::TurnStart(start) => script.turn = start.turn,
+                Body::SandboxConfinement(_) => script.run += 1,
+                _ => {}
+            }
+        }
+        script
     }
 
     pub fn event(&mut self, body: Body) -> Event {
         let seq = self.next_seq;
         self.next_seq += 1;
         let surface_op = match body {
-            Body::UserMessage(_) | Body::AssistantMessage(_) | Body::ToolResult(_) => Some(SurfaceOp::Append),
+            Body::UserMessage(_) | Body::AssistantMessage(_) => Some(SurfaceOp::Append),
             _ => None,
         };
-        Event { seq, time: NOW_MS + seq, body, surface_op, source_event_seqs: None, ignorable: false }
+        Event {
+            seq,
+            time: NOW_MS + seq,
+            body,
+            surface_op,
+            source_event_seqs: None,
+            ignorable: false,
+        }
     }
 
-    /// A turn that is open in its first step, after one chunk.
-    pub fn open_turn(&mut self, text: &str) -> Vec<Event> {
-        self.turn += 1;
-        let turn = self.turn;
-        let message = UserMessage { source: MessageSource::User, text: text.to_owned() };
+    fn begin_run(&mut self) -> Vec<Event> {
+        if self.run_is_open {
+            return Vec::new();
+        }
+        self.run_is_open = true;
+        self.run += 1;
+        let confinement = serde_json::from_str(CONFINEMENT).unwrap();
+        let header = RequestHeader {
+            reason: if self.run == 1 {
+                HeaderReason::Initial
+            } else {
+                HeaderReason::Resume
+            },
+            endpoint: "http://localhost/v1".to_owned(),
+            model: "m".to_owned(),
+            wire: "openai-chat/1".to_owned(),
+            sampling: Sampling::default(),
+            context_window: None,
+            system: "Be brief.".to_owned(),
+            tools: Vec::new(),
+        };
         vec![
-            self.event(Body::TurnStart(TurnStart { turn })),
-            self.event(Body::UserMessage(message)),
-            self.event(Body::StepStart(StepMark { turn, step: 1 })),
-            self.chunk("It is "),
+            self.event(Body::SandboxConfinement(Box::new(confinement))),
+            self.event(Body::RequestHeader(Box::new(header))),
         ]
+    }
+
+    /// A turn whose answer has begun to arrive.
+    pub fn open_turn(&mut self, text: &str) -> Vec<Event> {
+        let mut events = self.begin_run();
+        self.turn += 1;
+        self.chunks.clear();
+        let turn = self.turn;
+        let message = UserMessage {
+            source: MessageSource::User,
+            text: text.to_owned(),
+        };
+        let sent = RequestSent {
+            turn,
+            step: 1,
+            sha256: "0".repeat(64),
+            bytes: 2,
+            prefix_sha256: "0".repeat(64),
+        };
+        events.push(self.event(Body::TurnStart(TurnStart { turn })));
+        events.push(self.event(Body::UserMessage(message)));
+        events.push(self.event(Body::StepStart(StepMark { turn, step: 1 })));
+        events.push(self.event(Body::RequestSent(sent)));
+        events.push(self.chunk("It is "));
+        events
     }
 
     pub fn chunk(&mut self, text: &str) -> Event {
         let turn = self.turn;
-        let chunk = AssistantChunk { turn, step: 1, attempt: 0, block: Block::Text, text: text.to_owned() };
+        let chunk = AssistantChunk {
+            turn,
+            step: 1,
+            attempt: 0,
+            block: Block::Text,
+            text: text.to_owned(),
+        };
+        self.chunks.push(self.next_seq);
         self.event(Body::AssistantChunk(chunk))
     }
 
@@ -79,42 +146,51 @@ impl Script {
     pub fn turn(&mut self, text: &str) -> Vec<Event> {
         let mut events = self.open_turn(text);
         events.push(self.chunk("done. ✓"));
+        events.extend(self.close_turn(TurnEndReason::Completed));
+        events
+    }
+
+    fn close_turn(&mut self, reason: TurnEndReason) -> Vec<Event> {
         let turn = self.turn;
         let message = AssistantMessage {
             turn,
             step: 1,
-            finish: Finish::Stop,
+            finish: if reason == TurnEndReason::Completed {
+                Finish::Stop
+            } else {
+                Finish::Cut
+            },
             calls: Vec::new(),
-            usage: Some(Usage { input: 10, output: 3, cache_read: None }),
-            interrupted: false,
+            usage: Some(Usage {
+                input: 10,
+                output: 3,
+                cache_read: None,
+            }),
+            interrupted: reason != TurnEndReason::Completed,
             dropped_calls: 0,
         };
         let mut message = self.event(Body::AssistantMessage(message));
-        message.source_event_seqs = Some(vec![message.seq - 2, message.seq - 1]);
-        events.push(message);
-        events.push(self.event(Body::StepEnd(StepMark { turn, step: 1 })));
-        events.push(self.event(Body::TurnEnd(TurnEnd { turn, reason: TurnEndReason::Completed, failure: None })));
-        events
-    }
-
-    /// Ends an open turn the way a run does that can go no further.
-    pub fn closers(&mut self, session_id: &str) -> Vec<Event> {
-        let turn = self.turn;
+        message.source_event_seqs = Some(self.chunks.clone());
         vec![
+            message,
             self.event(Body::StepEnd(StepMark { turn, step: 1 })),
-            self.event(Body::TurnEnd(TurnEnd { turn, reason: TurnEndReason::Error(ErrorClass::Storage), failure: None })),
-            self.result(session_id),
+            self.event(Body::TurnEnd(TurnEnd {
+                turn,
+                reason,
+                failure: None,
+            })),
         ]
     }
 
-    /// What closes a run on a full disk; it does not need an open turn.
-    pub fn result(&mut self, session_id: &str) -> Event {
+    /// The end of a run, its last turn over.
+    pub fn result(&mut self) -> Event {
+        self.run_is_open = false;
         self.event(Body::Result(Box::new(RunResult {
-            status: "failed".to_owned(),
-            exit_code: 11,
-            reason: "storage".to_owned(),
-            session_id: session_id.to_owned(),
-            run: 1,
+            status: "finished".to_owned(),
+            exit_code: 0,
+            reason: "completed".to_owned(),
+            session_id: "x".to_owned(),
+            run: self.run,
             steps: 1,
             usage: Usage::default(),
             cost_usd: None,
@@ -126,7 +202,26 @@ impl Script {
             logged: true,
         })))
     }
+
+    /// Ends an open turn and its run the way a run does that can go no further.
+    pub fn closers(&mut self) -> Vec<Event> {
+        let mut events = self.close_turn(TurnEndReason::Error(ErrorClass::Storage));
+        events.push(self.result());
+        events
+    }
+
+    /// A run of one turn, from beginning to end.
+    pub fn run(&mut self, text: &str) -> Vec<Event> {
+        let mut events = self.turn(text);
+        events.push(self.result());
+        events
+    }
 }
+
+const CONFINEMENT: &str = r#"{"confinement":{"mode":"workspace-write","profile":"default","workspace":"/w",
+"write":["/w"],"read":[],"closed":[],"mask":[],"protect":[],"net":"off","env":[],
+"limits":{"wallMs":1,"memoryBytes":1,"processes":1,"outputBytes":1,"privateBytes":1},"evidence":true},
+"digest":"d","enforcement":{"tier":"full","abi":7,"guarantees":[]}}"#;
 
 /// Notes as they came, to be looked at from the test's thread.
 #[derive(Clone, Default)]
@@ -146,7 +241,9 @@ impl Notes {
         let inner = Arc::clone(&self.inner);
         Box::new(move |note| {
             let seen = match note {
-                Note::Written { seq, line } => Seen::Written(seq, String::from_utf8(line.to_vec()).unwrap()),
+                Note::Written { seq, line } => {
+                    Seen::Written(seq, String::from_utf8(line.to_vec()).unwrap())
+                }
                 Note::Durable { seq } => Seen::Durable(seq),
                 Note::Failed { fault } => Seen::Failed(fault.to_string()),
             };
@@ -169,7 +266,9 @@ impl Notes {
 
     pub fn wait_durable(&self, seq: u64) -> Vec<Seen> {
         self.wait("durable", |notes| {
-            notes.iter().any(|note| matches!(note, Seen::Durable(at) if *at >= seq))
+            notes
+                .iter()
+                .any(|note| matches!(note, Seen::Durable(at) if *at >= seq))
         })
     }
 
@@ -190,8 +289,14 @@ pub struct Place {
 
 impl Place {
     pub fn new() -> Place {
-        let dir = tempfile::Builder::new().prefix("curfew-store-").tempdir().unwrap();
-        Place { store: Store::new(dir.path().join("state/sessions")), dir }
+        let dir = tempfile::Builder::new()
+            .prefix("curfew-store-")
+            .tempdir()
+            .unwrap();
+        Place {
+            store: Store::new(dir.path().join("state/sessions")),
+            dir,
+        }
     }
 
     pub fn dir(&self) -> &Path {
@@ -213,6 +318,7 @@ impl Place {
         for n in 0..turns {
             submit(&writer, script.turn(&format!("question {n}")));
         }
+        submit(&writer, vec![script.result()]);
         let closed = writer.close().unwrap();
         assert!(closed.fault.is_none(), "{closed:?}");
         fs::read(self.log(id)).unwrap()
@@ -235,9 +341,17 @@ pub fn snapshot(dir: &Path) -> BTreeMap<PathBuf, (u32, i64, i64, Vec<u8>)> {
     while let Some(path) = todo.pop() {
         let meta = fs::symlink_metadata(&path).unwrap();
         if meta.is_dir() {
-            todo.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            todo.extend(
+                fs::read_dir(&path)
+                    .unwrap()
+                    .map(|entry| entry.unwrap().path()),
+            );
         }
-        let bytes = if meta.is_file() { fs::read(&path).unwrap() } else { Vec::new() };
+        let bytes = if meta.is_file() {
+            fs::read(&path).unwrap()
+        } else {
+            Vec::new()
+        };
         found.insert(path, (meta.mode(), meta.mtime(), meta.mtime_nsec(), bytes));
     }
     found

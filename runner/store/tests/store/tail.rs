@@ -8,7 +8,11 @@ use crate::support::*;
 
 /// Offset at which the last line starts.
 fn last_line(log: &[u8]) -> usize {
-    log[..log.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap() + 1
+    log[..log.len() - 1]
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .unwrap()
+        + 1
 }
 
 #[test]
@@ -21,12 +25,24 @@ fn a_torn_record_is_cut_at_whatever_byte_it_ends() {
         fs::write(place.log("torn"), &log[..end]).unwrap();
         let inspected = place.store.inspect("torn").unwrap();
         assert_eq!(inspected.events.len(), events - 1, "cut at {end}");
-        assert!(matches!(inspected.tail, Tail::Torn(torn) if torn.offset == start as u64), "cut at {end}");
-        assert_eq!(fs::read(place.log("torn")).unwrap(), log[..end], "inspect changed the log");
+        assert!(
+            matches!(inspected.tail, Tail::Torn(torn) if torn.offset == start as u64),
+            "cut at {end}"
+        );
+        assert_eq!(
+            fs::read(place.log("torn")).unwrap(),
+            log[..end],
+            "inspect changed the log"
+        );
 
         let (writer, loaded) = place.store.open("torn", NOW_MS, silent()).unwrap();
-        let LoadNote::TornTailCut(torn) = loaded.notes[0] else { panic!("{:?}", loaded.notes) };
-        assert_eq!((torn.bytes, torn.seq), ((end - start) as u64, events as u64 - 1));
+        let LoadNote::TornTailCut(torn) = loaded.notes[0] else {
+            panic!("{:?}", loaded.notes)
+        };
+        assert_eq!(
+            (torn.bytes, torn.seq),
+            ((end - start) as u64, events as u64 - 1)
+        );
         drop(writer);
         let mended = fs::read(place.log("torn")).unwrap();
         assert_eq!(mended[..start], log[..start], "cut at {end}");
@@ -39,7 +55,10 @@ fn a_record_that_lacks_only_its_newline_is_kept() {
     let place = Place::new();
     let log = place.finished("newline", 2);
     fs::write(place.log("newline"), &log[..log.len() - 1]).unwrap();
-    assert_eq!(place.store.inspect("newline").unwrap().tail, Tail::NoNewline);
+    assert_eq!(
+        place.store.inspect("newline").unwrap().tail,
+        Tail::NoNewline
+    );
     let (writer, loaded) = place.store.open("newline", NOW_MS, silent()).unwrap();
     assert_eq!(loaded.notes, [LoadNote::NewlineAdded]);
     drop(writer);
@@ -66,7 +85,10 @@ fn zeros_after_a_crash_are_a_torn_tail() {
         bytes.resize(kept + 5000, 0);
         fs::write(place.log("zeros"), &bytes).unwrap();
         let (writer, loaded) = place.store.open("zeros", NOW_MS, silent()).unwrap();
-        assert!(matches!(loaded.notes[0], LoadNote::TornTailCut(_)), "kept {kept}");
+        assert!(
+            matches!(loaded.notes[0], LoadNote::TornTailCut(_)),
+            "kept {kept}"
+        );
         drop(writer);
         assert_eq!(fs::read(place.log("zeros")).unwrap()[..start], log[..start]);
     }
@@ -80,7 +102,10 @@ fn a_header_is_never_cut() {
     for end in 0..=header_end {
         fs::write(place.log("header"), &log[..end]).unwrap();
         let error = place.store.open("header", NOW_MS, silent()).err().unwrap();
-        assert!(matches!(&error, StoreError::Damaged(damage) if damage.line == 1), "{end}: {error}");
+        assert!(
+            matches!(&error, StoreError::Damaged(damage) if damage.line == 1),
+            "{end}: {error}"
+        );
         assert_eq!(fs::read(place.log("header")).unwrap(), log[..end]);
     }
 }
