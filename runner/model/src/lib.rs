@@ -4,6 +4,10 @@
 //! write, and the proxy variables of the environment. It never opens, reads or runs anything of a
 //! workspace, follows no redirect, and keeps no conversation: a request is the bytes it is given.
 //!
+//! A step is driven like this: `Provider::run` with the step's bytes; on `Stopped::Failed` ask
+//! [`retry::decide`] for the wait (`attempt` counts from 0, `elapsed_ms` from the first failure);
+//! after the wait the same bytes again.
+//!
 //! Start with [`Provider::run`]; then `answer` (bytes to deltas, no I/O), `assemble` (pieces to
 //! calls), `failure` (what went wrong, typed), [`retry`] (when to try again, pure) and
 //! [`wire::openai_chat_1`] (how a request body is made, frozen).

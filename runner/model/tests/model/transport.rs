@@ -40,6 +40,16 @@ async fn a_request_goes_to_chat_completions_below_the_base_url_with_exactly_the_
 }
 
 #[tokio::test]
+async fn a_request_can_run_on_a_task_of_its_own() {
+    let server = Server::start(vec![streamed(&format!("{WORD}{STOP}data: [DONE]\n\n"))]).await;
+    let provider = std::sync::Arc::new(provider(&server, patient()));
+    let answered = tokio::spawn(async move { ask(&provider).await })
+        .await
+        .unwrap();
+    assert_eq!(answered.text(), "word");
+}
+
+#[tokio::test]
 async fn the_connection_is_used_again_for_the_next_request() {
     let answer = || streamed(&format!("{WORD}{STOP}data: [DONE]\n\n"));
     let server = Server::start(vec![answer(), answer()]).await;
