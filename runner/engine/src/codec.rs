@@ -62,16 +62,15 @@ impl Chain {
     }
 
     fn seal(&mut self, mut covered: Vec<u8>) -> Result<Vec<u8>, EncodeError> {
+        let bytes = covered.len() + HASH_KEY.len() + HEX_BYTES + "\"\"}".len();
+        if bytes > LINE_BYTES_MAX {
+            return Err(EncodeError::TooLong { bytes });
+        }
         let hash = self.over(&covered);
         covered.extend_from_slice(HASH_KEY);
         covered.push(b'"');
         covered.extend_from_slice(hash.as_bytes());
         covered.extend_from_slice(b"\"}");
-        if covered.len() > LINE_BYTES_MAX {
-            return Err(EncodeError::TooLong {
-                bytes: covered.len(),
-            });
-        }
         self.head = hash;
         Ok(covered)
     }

@@ -21,49 +21,39 @@ use curfew_engine::{Fold, Wire};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use world::fixture::{asks, is_safe};
-use world::{Options, PlainWire, Seen, World, header, play};
+use world::{Options, PlainWire, Seen, World, cases, header, play, tapes};
 
-fn tapes() -> impl Strategy<Value = Vec<u16>> {
-    prop::collection::vec(any::<u16>(), 0..500)
-}
-
-fn cases(cases: u32) -> ProptestConfig {
-    ProptestConfig {
-        cases,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
-}
-
-/// Walks the trace with the log as it was at each moment.
-fn walk(world: &World, mut judge: impl FnMut(&[Event], &Seen)) {
+/// Walks the trace with the log as it was at each moment, and the state before what is seen.
+fn walk(world: &World, mut judge: impl FnMut(&[Event], &Fold, &Seen)) {
     let mut log: Vec<Event> = Vec::new();
+    let mut state = Fold::new(header());
     for seen in &world.trace {
         match seen {
-            Seen::Logged(event) => log.push(event.clone()),
-            Seen::Died { kept } => log.truncate(*kept),
-            _ => {}
+            Seen::Logged(event) => {
+                log.push(event.clone());
+                judge(&log, &state, seen);
+                state.apply(event).expect("folds");
+            }
+            Seen::Died { kept } => {
+                log.truncate(*kept);
+                state = Fold::of(header(), &log).expect("folds");
+                judge(&log, &state, seen);
+            }
+            _ => judge(&log, &state, seen),
         }
-        judge(&log, seen);
     }
 }
 
-fn fold(events: &[Event]) -> Fold {
-    Fold::of(header(), events).expect("folds")
-}
-
-/// Every request that left, with the messages in it.
-fn requests(world: &World) -> Vec<(Vec<u8>, Vec<Message>)> {
+/// The messages that the log gave for every request that left.
+fn requests(world: &World) -> Vec<Vec<Message>> {
     let mut found = Vec::new();
-    walk(world, |log, seen| {
-        if let Seen::Sent { body, logged, .. } = seen {
-            let upto = &log[..*logged];
-            let sent = upto
-                .iter()
-                .rposition(|event| matches!(event.body, Body::RequestSent(_)))
-                .expect("logged");
-            found.push((body.clone(), messages(&fold(&upto[..sent]))));
+    let mut logged = Vec::new();
+    walk(world, |_, state, seen| match seen {
+        Seen::Logged(event) if matches!(event.body, Body::RequestSent(_)) => {
+            logged = messages(state)
         }
+        Seen::Sent { .. } => found.push(logged.clone()),
+        _ => {}
     });
     found
 }
@@ -76,12 +66,12 @@ fn notices<'a>(messages: &'a [Message], start: &'a str) -> impl Iterator<Item = 
 }
 
 proptest! {
-    #![proptest_config(cases(256))]
+    #![proptest_config(cases(128))]
 
     #[test]
     fn invariant_01_call_is_durable_before_it_runs(tape in tapes()) {
         let world = play(tape, Options::default());
-        walk(&world, |log, seen| {
+        walk(&world, |log, _, seen| {
             let Seen::Started { call_id, name, arguments, durable } = seen else { return };
             let intent = log.iter().position(|event| matches!(&event.body, Body::ToolCall(call)
                 if call.call_id == *call_id && call.name == *name && call.arguments == *arguments));
@@ -100,7 +90,7 @@ proptest! {
     #[test]
     fn invariant_02_every_call_has_a_result(tape in tapes()) {
         let world = play(tape, Options::default());
-        for (_, messages) in requests(&world) {
+        for messages in requests(&world) {
             let mut owed: Vec<String> = Vec::new();
             for message in &messages {
                 match message {
@@ -133,7 +123,9 @@ proptest! {
         let world = play(tape, Options::default());
         let mut asked: Vec<String> = Vec::new();
         let mut completed: BTreeMap<String, String> = BTreeMap::new();
+        let mut state = Fold::new(header());
         for (event, body) in world.bodies() {
+            state.apply(event).expect("folds");
             match body {
                 Body::AssistantMessage(answer) => asked.extend(answer.calls.iter().map(|call| call.call_id.clone())),
                 Body::ToolCompleted(done) => {
@@ -141,7 +133,6 @@ proptest! {
                 }
                 Body::ToolResult(result) => {
                     prop_assert_eq!(asked.remove(0), result.call_id.clone());
-                    let state = fold(&world.log[..=event.seq as usize]);
                     let shown = messages(&state).pop();
                     let content = completed[&result.call_id].clone();
                     prop_assert_eq!(shown, Some(Message::Tool { call_id: result.call_id.clone(), content }));
@@ -168,14 +159,13 @@ proptest! {
     fn invariant_04_exclusive_unless_declared_safe(tape in tapes()) {
         let world = play(tape, Options::default());
         let mut running: BTreeMap<String, String> = BTreeMap::new();
-        walk(&world, |log, seen| match seen {
+        walk(&world, |_, state, seen| match seen {
             Seen::Started { call_id, name, .. } => {
                 if is_safe(name) {
                     assert!(running.values().all(|other| is_safe(other)), "{name} beside {running:?}");
                     assert!(running.len() < 4, "more than four at once");
                 } else {
                     assert!(running.is_empty(), "{name} beside {running:?}");
-                    let state = fold(log);
                     let step = state.open_step().expect("a step");
                     let before = step.calls.iter().take_while(|call| call.call_id != *call_id);
                     let done = before.filter(|call| !matches!(call.stage, curfew_engine::fold::Stage::Completed(_)));
@@ -326,30 +316,30 @@ proptest! {
             }
         }
         // It is retried with the same bytes, then it ends the turn as the provider's failure.
-        let mut empties = 0u32;
         for pair in world.trace.windows(2) {
             let Seen::FedEnd { finish: Finish::Stop, usage: None, current: true, .. } = &pair[0] else { continue };
-            empties += 1;
             let Seen::Logged(event) = &pair[1] else { panic!("an empty answer was passed over: {:?}", pair[1]) };
             let retried = matches!(&event.body, Body::ModelRetry(retry) if retry.failure.kind == FailureKind::EmptyResponse);
             prop_assert!(retried || matches!(&event.body, Body::StepEnd(_)), "{event:?}");
         }
-        let _ = empties;
     }
 
     #[test]
     fn invariant_09_request_is_made_from_the_log(tape in tapes()) {
         let world = play(tape, Options::default());
         let mut first: Option<(u64, u64, Vec<u8>)> = None;
-        walk(&world, |log, seen| {
+        let mut made: Option<(usize, Vec<u8>)> = None;
+        walk(&world, |log, state, seen| {
+            if let Seen::Logged(Event { body: Body::RequestSent(_), .. }) = seen {
+                let again = PlainWire.render(state.request_header().expect("header"), &messages(state));
+                made = Some((log.len() - 1, again.bytes));
+            }
             let Seen::Sent { turn, step, attempt, body, durable, .. } = seen else { return };
-            // Only what is durable: a crash now would still let every byte be made again.
-            let durable = &log[..*durable as usize];
-            let at = durable.iter().rposition(|event| matches!(event.body, Body::RequestSent(_))).expect("not durable");
-            let state = fold(&durable[..at]);
-            let again = PlainWire.render(state.request_header().expect("header"), &messages(&state));
-            assert_eq!(&again.bytes, body);
-            let Body::RequestSent(sent) = &durable[at].body else { unreachable!() };
+            let (at, again) = made.as_ref().expect("logged");
+            assert_eq!(again, body);
+            // And durable: a crash now would still let every byte be made again.
+            assert!((*at as u64) < *durable, "sent before it was durable");
+            let Body::RequestSent(sent) = &log[*at].body else { unreachable!() };
             assert_eq!(sent.sha256, sha256_hex(&[body]));
             assert_eq!((sent.turn, sent.step), (*turn, *step));
             if *attempt == 0 {
@@ -363,7 +353,7 @@ proptest! {
     #[test]
     fn invariant_10_empty_messages_are_not_sent(tape in tapes(), blank in "[ \\n\\t]{0,3}") {
         let world = play(tape, Options::default());
-        for (_, messages) in requests(&world) {
+        for messages in requests(&world) {
             for message in messages {
                 match message {
                     Message::User { text } => prop_assert!(!text.is_empty()),
@@ -392,7 +382,7 @@ proptest! {
         let world = play(tape, Options::default());
         let mut asked: BTreeMap<String, (String, String)> = BTreeMap::new();
         let mut granted: BTreeMap<String, String> = BTreeMap::new();
-        walk(&world, |log, seen| match seen {
+        walk(&world, |log, _, seen| match seen {
             Seen::Asked { call_id, arguments, digest, durable } => {
                 let at = log.iter().position(|event| matches!(&event.body, Body::ApprovalAsked(question)
                     if question.call_id == *call_id && question.digest == *digest));
@@ -434,11 +424,13 @@ proptest! {
     #[test]
     fn invariant_12_write_needs_the_file_as_it_was_read(tape in tapes()) {
         let world = play(tape, Options::default());
-        // A slow second opinion on what the model has seen at the end of the log.
+        // A slow second opinion on what the model has seen, at each call and at the end.
         let mut known: BTreeMap<String, (String, Vec<bool>)> = BTreeMap::new();
         let mut pending: Vec<curfew_engine::event::FileSeen> = Vec::new();
-        for (_, body) in world.bodies() {
+        let mut state = Fold::new(header());
+        for (event, body) in world.bodies() {
             match body {
+                Body::ToolCall(_) => assert_same_files(&state, &known),
                 Body::ToolCompleted(done) => for file in &done.files {
                     if file.access == FileAccess::Read {
                         pending.push(file.clone());
@@ -460,14 +452,9 @@ proptest! {
                 },
                 _ => {}
             }
+            state.apply(event).expect("folds");
         }
-        let files = world.engine.fold().files();
-        prop_assert_eq!(files.len(), known.len());
-        for (path, Observed { sha256, seen }) in files {
-            prop_assert_eq!(sha256, &known[path].0);
-            prop_assert_eq!(lines(seen), known[path].1.clone());
-            prop_assert!(seen.windows(2).all(|pair| pair[0].1 + 1 < pair[1].0), "ranges are not merged: {:?}", seen);
-        }
+        assert_same_files(world.engine.fold(), &known);
     }
 
     #[test]
@@ -523,6 +510,16 @@ proptest! {
     }
 }
 
+fn assert_same_files(state: &Fold, known: &BTreeMap<String, (String, Vec<bool>)>) {
+    assert_eq!(state.files().len(), known.len());
+    for (path, Observed { sha256, seen }) in state.files() {
+        assert_eq!(sha256, &known[path].0);
+        assert_eq!(lines(seen), known[path].1);
+        let apart = seen.windows(2).all(|pair| pair[0].1 + 1 < pair[1].0);
+        assert!(apart, "ranges are not merged: {seen:?}");
+    }
+}
+
 fn lines(ranges: &[(u64, u64)]) -> Vec<bool> {
     (0..20)
         .map(|line| {
@@ -560,7 +557,7 @@ fn the_worlds_reach_everything() {
         for seen in &world.trace {
             *reached.entry(kind_of(seen)).or_default() += 1;
         }
-        for (_, messages) in requests(&world) {
+        for messages in requests(&world) {
             *reached.entry("last-step notice").or_default() +=
                 notices(&messages, "this is the last one").count() as u64;
             *reached.entry("dropped notice").or_default() +=

@@ -13,19 +13,7 @@ use curfew_engine::turn::REPEATS_MAX;
 use curfew_engine::verify::{VerifyError, request_of_step, verify};
 use curfew_engine::{Fold, Wire, repair};
 use proptest::prelude::*;
-use world::{Options, PlainWire, Seen, World, header, play};
-
-fn tapes() -> impl Strategy<Value = Vec<u16>> {
-    prop::collection::vec(any::<u16>(), 0..500)
-}
-
-fn cases(cases: u32) -> ProptestConfig {
-    ProptestConfig {
-        cases,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
-}
+use world::{Options, PlainWire, Seen, World, cases, header, play, tapes};
 
 fn encode(events: &[Event]) -> Vec<u8> {
     let mut chain = Chain::new();
@@ -43,7 +31,7 @@ fn wires() -> [&'static dyn Wire; 1] {
 }
 
 proptest! {
-    #![proptest_config(cases(128))]
+    #![proptest_config(cases(64))]
 
     #[test]
     fn incremental_fold_is_the_fold_of_the_whole(tape in tapes()) {
@@ -137,6 +125,24 @@ proptest! {
     }
 
     #[test]
+    fn a_log_does_not_go_on_with_lines_of_another(
+        tape in prop::collection::vec(any::<u16>(), 0..150),
+        other in prop::collection::vec(any::<u16>(), 0..150),
+        at in any::<prop::sample::Index>(),
+    ) {
+        let (ours, theirs) = (encode(&play(tape, Options::default()).log), encode(&play(other, Options::default()).log));
+        let ours: Vec<&[u8]> = ours.split_inclusive(|byte| *byte == b'\n').collect();
+        let theirs: Vec<&[u8]> = theirs.split_inclusive(|byte| *byte == b'\n').collect();
+        let at = 1 + at.index(ours.len().min(theirs.len()) - 1);
+        prop_assume!(ours[..at] != theirs[..at]);
+        let spliced = [&ours[..at], &theirs[at..]].concat().concat();
+        let fault = decode(&spliced).expect("the header is ours").fault.expect("found");
+        prop_assert_eq!(fault.line, at as u64 + 1);
+        let told = matches!(fault.cause, Cause::BadHash { .. });
+        prop_assert!(told, "{}", fault);
+    }
+
+    #[test]
     fn each_request_begins_with_the_one_before(tape in tapes()) {
         let world = play(tape, Options::default());
         let mut before: Option<Vec<u8>> = None;
@@ -152,22 +158,16 @@ proptest! {
     #[test]
     fn every_step_can_be_replayed(tape in tapes()) {
         let world = play(tape, Options::default());
-        let mut step = 0;
-        for (at, event) in world.log.iter().enumerate() {
-            match &event.body {
-                Body::StepStart(_) => step += 1,
-                Body::RequestSent(sent) => {
-                    let body = request_of_step(header(), &world.log, step, &wires()).expect("replays");
-                    prop_assert_eq!(body.bytes.len() as u64, sent.bytes);
-                    let again = PlainWire.render(
-                        Fold::of(header(), &world.log[..at]).expect("folds").request_header().expect("header"),
-                        &messages(&Fold::of(header(), &world.log[..at]).expect("folds")),
-                    );
-                    prop_assert_eq!(body, again);
-                }
-                _ => {}
+        let mut state = Fold::new(header());
+        for event in &world.log {
+            if matches!(event.body, Body::RequestSent(_)) {
+                let body = request_of_step(header(), &world.log, state.steps(), &wires()).expect("replays");
+                let again = PlainWire.render(state.request_header().expect("header"), &messages(&state));
+                prop_assert_eq!(body, again);
             }
+            state.apply(event).expect("folds");
         }
+        let step = state.steps();
         let beyond = request_of_step(header(), &world.log, step + 1, &wires());
         prop_assert_eq!(beyond, Err(VerifyError::NoSuchStep { step: step + 1, steps: step }));
     }
@@ -415,7 +415,7 @@ mod whatever_folds {
     }
 
     proptest! {
-        #![proptest_config(cases(512))]
+        #![proptest_config(cases(256))]
 
         #[test]
         fn pairs(

@@ -106,14 +106,13 @@ impl Scene {
     }
 
     fn bodies(&self) -> Vec<&Vec<u8>> {
-        let body = |effect| {
-            if let &Effect::CallModel { ref body, .. } = effect {
-                Some(body)
-            } else {
-                None
+        let mut bodies = Vec::new();
+        for effect in &self.effects {
+            if let Effect::CallModel { body, .. } = effect {
+                bodies.push(body);
             }
-        };
-        self.effects.iter().filter_map(body).collect()
+        }
+        bodies
     }
 
     fn says(&mut self, text: &str) -> &mut Self {
@@ -202,14 +201,13 @@ impl Scene {
     }
 
     fn started(&self) -> Vec<&str> {
-        let call = |effect| {
-            if let &Effect::StartCall { ref call_id, .. } = effect {
-                Some(call_id.as_str())
-            } else {
-                None
+        let mut started = Vec::new();
+        for effect in &self.effects {
+            if let Effect::StartCall { call_id, .. } = effect {
+                started.push(call_id.as_str());
             }
-        };
-        self.effects.iter().filter_map(call).collect()
+        }
+        started
     }
 
     fn messages(&self) -> Vec<Message> {

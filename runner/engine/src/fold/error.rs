@@ -83,6 +83,8 @@ pub enum Rule {
     NotItsCompletion,
     #[error("call {call_id} lacks a result")]
     CallWithoutResult { call_id: String },
+    #[error("what was streamed is in no answer")]
+    StreamWithoutAnswer,
     #[error("an answer or a result is awaited")]
     Awaiting,
     #[error("a replaced result must cover exactly its own call's result and bring content")]

@@ -156,7 +156,11 @@ fn step_start(fold: &Fold, data: StepMark) -> Checked {
 }
 
 fn step_end(fold: &Fold, data: StepMark) -> Checked {
-    match open_step(fold, data.turn, data.step)?.pending() {
+    let step = open_step(fold, data.turn, data.step)?;
+    if !step.chunks.is_empty() {
+        return Err(Rule::StreamWithoutAnswer);
+    }
+    match step.pending() {
         Some(call) => Err(Rule::CallWithoutResult {
             call_id: call.call_id.clone(),
         }),

@@ -338,6 +338,10 @@ fn a_step_has_one_request_and_one_answer() {
         Rule::Awaiting
     );
     let text = log.put(chunk(Block::Text, "one"));
+    assert_eq!(
+        log.refuses_body(Body::StepEnd(MARK)),
+        Rule::StreamWithoutAnswer
+    );
     let finished = || answer(Finish::Stop, Vec::new());
     for sources in [vec![], vec![text - 1], vec![text - 1, text]] {
         assert_eq!(

@@ -19,6 +19,8 @@ use curfew_engine::turn::io::{Delta, Effect, Input, RequestId, TimerId};
 use curfew_engine::turn::{Engine, EngineError, RunEnd};
 use curfew_engine::{Fold, repair};
 
+use proptest::prelude::*;
+
 pub use fixture::{PlainWire, engine_config, header, run_start};
 use script::{ModelMove, Tape};
 
@@ -160,6 +162,25 @@ enum Move {
     Late,
     Die,
     PersistFailed,
+}
+
+pub fn tapes() -> impl Strategy<Value = Vec<u16>> {
+    prop::collection::vec(any::<u16>(), 0..500)
+}
+
+/// So many cases, or as many as `PROPTEST_CASES` says.
+pub fn cases(cases: u32) -> ProptestConfig {
+    let default = ProptestConfig::default();
+    let cases = if std::env::var_os("PROPTEST_CASES").is_some() {
+        default.cases
+    } else {
+        cases
+    };
+    ProptestConfig {
+        cases,
+        failure_persistence: None,
+        ..default
+    }
 }
 
 /// Plays a whole tape and then lets everything come to rest.
@@ -429,6 +450,16 @@ impl World {
         );
     }
 
+    /// Durable, but not as far as a barrier: nobody may take it for that.
+    fn persist_less(&mut self) {
+        let barrier = self.barriers.front().copied().unwrap_or(self.durable);
+        let at_risk = barrier.saturating_sub(self.durable);
+        if at_risk > 0 {
+            let seq = self.durable + u64::from(self.tape.next()) % at_risk;
+            self.feed(Seen::Durable { below: seq + 1 }, Input::Persisted { seq });
+        }
+    }
+
     fn model_move(&mut self) {
         let Some((request, plan)) = &mut self.model else {
             return;
@@ -559,7 +590,8 @@ impl World {
 
     /// Things that come too late, twice, or from nowhere. None of them may matter.
     fn late(&mut self) {
-        match self.tape.next() % 5 {
+        match self.tape.next() % 8 {
+            5..=7 => self.persist_less(),
             0 | 1 => {
                 let Some(request) = self.past_requests.last().copied() else {
                     return;
