@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use curfew_policy::{Guarantee, Mode};
 
 pub mod names;
-mod usage;
+pub mod usage;
 
 pub use usage::{parse, parse_sandbox};
 

@@ -81,14 +81,18 @@ impl Environment {
         }
     }
 
+    /// Where the user's configuration lives.
+    pub fn config_dir(&self) -> Option<PathBuf> {
+        match (&self.curfew_home, &self.config_home, &self.home) {
+            (Some(root), _, _) => Some(root.clone()),
+            (None, Some(config), _) => Some(config.join("curfew")),
+            (None, None, Some(home)) => Some(home.join(".config/curfew")),
+            (None, None, None) => None,
+        }
+    }
+
     fn config_file(&self) -> Option<PathBuf> {
-        let folder = match (&self.curfew_home, &self.config_home, &self.home) {
-            (Some(root), _, _) => root.clone(),
-            (None, Some(config), _) => config.join("curfew"),
-            (None, None, Some(home)) => home.join(".config/curfew"),
-            (None, None, None) => return None,
-        };
-        Some(folder.join("config.toml"))
+        self.config_dir().map(|folder| folder.join("config.toml"))
     }
 
     pub fn config(&self) -> Result<Config, Fault> {

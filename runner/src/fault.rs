@@ -65,13 +65,19 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// The entry of `known` closest to `typed`, if it is close enough to be what was meant.
+/// The entry of `known` closest to `typed`, if it is close enough to be what was meant: a slip of
+/// the hand, or the beginning of a longer word.
 pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const SIMILARITY_MIN: f64 = 0.7;
+    let slips_max = 1.max(typed.chars().count() / 3);
+    let close = |name: &str| {
+        let slips = strsim::damerau_levenshtein(typed, name);
+        let similar = strsim::jaro_winkler(typed, name);
+        (slips <= slips_max || similar >= SIMILARITY_MIN).then_some((slips, similar))
+    };
     known
         .into_iter()
-        .map(|name| (strsim::jaro_winkler(typed, name), name))
-        .filter(|(score, _)| *score >= SIMILARITY_MIN)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .filter_map(|name| close(name).map(|score| (score, name)))
+        .min_by(|a, b| a.0.0.cmp(&b.0.0).then(b.0.1.total_cmp(&a.0.1)))
         .map(|(_, name)| name)
 }

@@ -6,10 +6,29 @@
 //!
 //! Start with `main.rs` (entry modes), then [`cli`] (what can be typed).
 
+pub mod cells;
+pub mod changes;
+pub mod check;
 pub mod cli;
 pub mod config;
+pub mod confine;
+pub mod denied;
+pub mod drive;
+pub mod entry;
 pub mod fault;
+pub mod host;
+pub mod instructions;
+pub mod key;
+pub mod outfile;
 pub mod output;
+pub mod preset;
 pub mod prompt;
+pub mod provider;
+pub mod repl;
+pub mod run;
+pub mod session;
 pub mod tools;
+pub mod ui;
+pub mod verbs;
+pub mod view;
 pub mod workspace;

@@ -27,6 +27,8 @@ pub enum Tone {
     Plain,
     /// Something a person should not miss.
     Warning,
+    /// Said even to those who asked for quiet.
+    Alarm,
     /// A refused operation.
     Denied,
     Good,
@@ -129,7 +131,7 @@ impl Printer {
 
     /// A line for people, unless they asked for quiet.
     pub fn note(&mut self, tone: Tone, text: &str) {
-        if self.volume >= Volume::Normal {
+        if self.volume >= Volume::Normal || tone == Tone::Alarm {
             self.person(tone, text);
         }
     }
@@ -175,7 +177,7 @@ impl Printer {
             (false, _) => Style::new(),
             (true, Tone::Plain) => Style::new().dimmed(),
             (true, Tone::Warning) => colored(AnsiColor::Yellow),
-            (true, Tone::Denied) => colored(AnsiColor::Red),
+            (true, Tone::Denied | Tone::Alarm) => colored(AnsiColor::Red),
             (true, Tone::Good) => colored(AnsiColor::Green),
         }
     }

@@ -11,15 +11,6 @@ pub const HEAD_CHARS: usize = 4096;
 /// … and this much of its end.
 pub const TAIL_CHARS: usize = 1024;
 
-/// Where the whole of a long or undecodable output goes.
-pub trait Spill {
-    type Error;
-    /// Opens the blob if need be, then adds `bytes` to it, as far as its caps allow.
-    fn keep(&mut self, bytes: &[u8]) -> Result<(), Self::Error>;
-    /// Closes the blob, if one was opened and anything could be kept.
-    fn finish(&mut self) -> Result<Option<BlobRef>, Self::Error>;
-}
-
 /// A stream being captured.
 #[derive(Debug, Default)]
 pub struct Capture {
@@ -29,7 +20,7 @@ pub struct Capture {
     rest: VecDeque<char>,
     /// The bytes so far, while no blob is needed.
     raw: Vec<u8>,
-    spilled: bool,
+    keeps: Raw,
     chars: u64,
     bytes: u64,
     lossy: bool,
@@ -48,45 +39,57 @@ pub struct Captured {
     pub blob: Option<BlobRef>,
 }
 
+/// Whether the bytes that arrive are also kept raw.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Raw {
+    /// So far they fit a result, and may be needed for a blob.
+    #[default]
+    Kept,
+    /// Somebody else keeps them.
+    Taken,
+}
+
 impl Capture {
-    pub fn push<S: Spill>(&mut self, bytes: &[u8], spill: &mut S) -> Result<(), S::Error> {
+    pub fn push(&mut self, bytes: &[u8]) {
         self.bytes = self.bytes.saturating_add(bytes.len() as u64);
-        if self.spilled {
-            spill.keep(bytes)?
-        } else {
-            self.raw.extend_from_slice(bytes)
+        if self.keeps == Raw::Kept {
+            self.raw.extend_from_slice(bytes);
         }
         self.decode(bytes);
-        if !self.spilled && self.is_cut() {
-            spill.keep(&std::mem::take(&mut self.raw))?;
-            self.spilled = true;
-        }
-        Ok(())
     }
 
-    pub fn finish<S: Spill>(mut self, spill: &mut S) -> Result<Captured, S::Error> {
+    /// It is too long for a result: from now on the raw bytes belong into a blob.
+    pub fn is_cut(&self) -> bool {
+        self.chars > RESULT_CHARS_MAX as u64
+    }
+
+    /// The raw bytes so far; later ones are the taker's to keep.
+    pub fn take_raw(&mut self) -> Vec<u8> {
+        self.keeps = Raw::Taken;
+        std::mem::take(&mut self.raw)
+    }
+
+    /// No more bytes will come. Returns the raw bytes that need a blob because their text is not
+    /// all there is to them.
+    pub fn close(&mut self) -> Option<Vec<u8>> {
         if !self.partial.is_empty() {
             self.partial.clear();
             self.lossy = true;
             self.accept("\u{fffd}");
         }
-        if !self.spilled && (self.lossy || self.is_cut()) {
-            spill.keep(&self.raw)?;
-            self.spilled = true;
-        }
-        let blob = if self.spilled { spill.finish()? } else { None };
+        let needed = self.keeps == Raw::Kept && (self.lossy || self.is_cut());
+        needed.then(|| self.take_raw())
+    }
+
+    pub fn finish(self, blob: Option<BlobRef>) -> Captured {
         let text = self.render(blob.as_ref());
-        Ok(Captured {
+        Captured {
             text,
             bytes: self.bytes,
             truncated: self.is_cut(),
             lossy: self.lossy,
             blob,
-        })
-    }
-
-    fn is_cut(&self) -> bool {
-        self.chars > RESULT_CHARS_MAX as u64
+        }
     }
 
     fn decode(&mut self, bytes: &[u8]) {
@@ -170,7 +173,10 @@ fn cut_note(omitted: u64, chars: u64, blob: Option<&BlobRef>) -> String {
             "; the first {} bytes: read blob:{}",
             blob.bytes, blob.sha256
         ),
-        Some(blob) => format!("; all of it: read blob:{}", blob.sha256),
+        Some(blob) => format!(
+            "; all of it: read blob:{}",
+            super::blob::id_of(&blob.sha256)
+        ),
         None => String::from("; the whole could not be kept"),
     };
     format!("\n[cut here: {omitted} of {chars} characters omitted{whole}]\n")

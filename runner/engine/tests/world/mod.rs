@@ -153,7 +153,6 @@ struct Running {
 #[derive(Clone, Debug)]
 enum Move {
     Persist,
-    PersistLess,
     Model,
     Complete(String),
     Answer(String),
@@ -235,7 +234,6 @@ impl World {
         let mut add = |what: Move, times: usize| moves.extend(std::iter::repeat_n(what, times));
         if !self.barriers.is_empty() {
             add(Move::Persist, 40);
-            add(Move::PersistLess, 10);
         }
         if self.model.is_some() {
             add(Move::Model, 80);
@@ -294,7 +292,6 @@ impl World {
         self.now += u64::from(self.tape.next() % 300);
         match next {
             Move::Persist => self.persist(),
-            Move::PersistLess => self.persist_less(),
             Move::Model => self.model_move(),
             Move::Complete(call_id) => self.complete(&call_id),
             Move::Answer(call_id) => self.answer(&call_id),
@@ -593,7 +590,8 @@ impl World {
 
     /// Things that come too late, twice, or from nowhere. None of them may matter.
     fn late(&mut self) {
-        match self.tape.next() % 5 {
+        match self.tape.next() % 8 {
+            5..=7 => self.persist_less(),
             0 | 1 => {
                 let Some(request) = self.past_requests.last().copied() else {
                     return;

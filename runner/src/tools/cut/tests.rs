@@ -1,31 +1,27 @@
 use super::*;
 use proptest::prelude::*;
 
-#[derive(Default)]
-struct Memory(Vec<u8>);
-
-impl Spill for Memory {
-    type Error = std::convert::Infallible;
-    fn keep(&mut self, bytes: &[u8]) -> Result<(), Self::Error> {
-        self.0.extend_from_slice(bytes);
-        Ok(())
-    }
-    fn finish(&mut self) -> Result<Option<BlobRef>, Self::Error> {
-        Ok(Some(BlobRef {
-            sha256: String::from("ID"),
-            bytes: self.0.len() as u64,
-            cut: false,
-        }))
-    }
-}
-
 fn capture(bytes: &[u8], step: usize) -> (Captured, Vec<u8>) {
-    let (mut capture, mut spill) = (Capture::default(), Memory::default());
+    let (mut capture, mut spilled, mut spilling) = (Capture::default(), Vec::new(), false);
     for piece in bytes.chunks(step.max(1)) {
-        let Ok(()) = capture.push(piece, &mut spill);
+        capture.push(piece);
+        if spilling {
+            spilled.extend_from_slice(piece);
+        } else if capture.is_cut() {
+            spilled = capture.take_raw();
+            spilling = true;
+        }
     }
-    let Ok(captured) = capture.finish(&mut spill);
-    (captured, spill.0)
+    if let Some(raw) = capture.close() {
+        assert!(!spilling);
+        (spilled, spilling) = (raw, true);
+    }
+    let blob = BlobRef {
+        sha256: String::from("ID"),
+        bytes: spilled.len() as u64,
+        cut: false,
+    };
+    (capture.finish(spilling.then_some(blob)), spilled)
 }
 
 #[test]

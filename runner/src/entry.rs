@@ -1,0 +1,74 @@
+//! Entry modes: a broker, a sandboxed command, or one of the verbs.
+
+use std::ffi::OsString;
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+
+use curfew_cell::broker;
+use curfew_cell::frame::{Channel, Rights};
+use curfew_sandbox::client::BROKER_ARGUMENT;
+
+use crate::cli::usage::Parsed;
+use crate::cli::{self, Cli, SessionVerb, Verb};
+use crate::fault::{Fault, code};
+use crate::output::Printer;
+use crate::session::Target;
+use crate::{repl, run, verbs};
+
+pub fn enter(args: Vec<OsString>) -> ExitCode {
+    let first = args.get(1).and_then(|first| first.to_str());
+    let code = match first {
+        Some(BROKER_ARGUMENT) => be_broker(),
+        // No runtime, no thread, no other verb's flags: this is on the way of every command.
+        Some("sandbox") => match cli::parse_sandbox(args) {
+            Ok(Parsed::Run(sandbox)) => verbs::sandbox::run(&sandbox),
+            Ok(Parsed::Print(text)) => print(&text),
+            Err(fault) => refuse(&fault),
+        },
+        _ => match cli::parse(args) {
+            Ok(Parsed::Run(cli)) => dispatch(cli),
+            Ok(Parsed::Print(text)) => print(&text),
+            Err(fault) => refuse(&fault),
+        },
+    };
+    ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX))
+}
+
+fn dispatch(cli: Cli) -> i32 {
+    match cli.verb {
+        None if run::has_prompt(&cli.run) => run::once(cli.run, Target::New),
+        None => repl::talk(cli.run, Target::New),
+        Some(Verb::Run(args)) => run::once(args, Target::New),
+        Some(Verb::Resume(resume)) => run::once(resume.run, Target::Id(resume.id)),
+        Some(Verb::Sandbox(args)) => verbs::sandbox::run(&args),
+        Some(Verb::Doctor(args)) => verbs::doctor::run(&args),
+        Some(Verb::Why(args)) => verbs::why::run(&args),
+        Some(Verb::Session(args)) => match args.verb {
+            SessionVerb::List { json } => verbs::list::run(json),
+            SessionVerb::Show { id, raw } => verbs::show::run(&id, raw),
+            SessionVerb::Verify { id, json } => verbs::verify::run(&id, json),
+            SessionVerb::Replay { id, step } => verbs::replay::run(&id, step),
+        },
+    }
+}
+
+/// The supervisor's channel is standard input.
+fn be_broker() -> i32 {
+    let Ok(socket) = std::io::stdin().as_fd().try_clone_to_owned() else {
+        return code::FAILED;
+    };
+    let channel = Channel::new(UnixStream::from(socket), Rights::Accepted);
+    broker::serve(channel, curfew_worker::serve)
+}
+
+fn print(text: &str) -> i32 {
+    let mut printer = Printer::plain();
+    printer.bytes(text.as_bytes());
+    printer.failure().map_or(code::FINISHED, |fault| fault.code)
+}
+
+fn refuse(fault: &Fault) -> i32 {
+    Printer::plain().fault(fault);
+    fault.code
+}

@@ -1,0 +1,202 @@
+//! `curfew sandbox -- CMD`: the broker in this very process, standard streams passed through.
+
+use std::ffi::OsString;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use curfew_cell::broker::run_one;
+use curfew_cell::protocol::{CallEnd, Denial, SetupFault, What};
+use curfew_policy::Mode;
+use curfew_sandbox::{compile, explain, explain_compile, probe, render_denial};
+use rustix::fs::{Access, access};
+
+use crate::cli::SandboxArgs;
+use crate::config::Environment;
+use crate::confine::{self, Judged, Stood, Wanted};
+use crate::fault::{Fault, code};
+use crate::host::Host;
+use crate::output::{Printer, Tone};
+
+const COULD_NOT_CONFINE: i32 = 125;
+const CANNOT_EXECUTE: i32 = 126;
+const NOT_FOUND: i32 = 127;
+/// As timeout(1) says it.
+const TIMED_OUT: i32 = 124;
+const ENOENT: i32 = 2;
+/// Denials that are told one by one.
+const DENIALS_SHOWN_MAX: usize = 20;
+
+pub fn run(args: &SandboxArgs) -> i32 {
+    let mut printer = Printer::plain();
+    match confined(args, &mut printer) {
+        Ok(code) => code,
+        Err(fault) => {
+            printer.fault(&fault);
+            // Usage keeps its own code: no sandbox was asked for in a way that can be understood.
+            if fault.code == code::SANDBOX {
+                COULD_NOT_CONFINE
+            } else {
+                fault.code
+            }
+        }
+    }
+}
+
+fn confined(args: &SandboxArgs, printer: &mut Printer) -> Result<i32, Fault> {
+    let environment = Environment::read();
+    let host = Host::read(&environment);
+    let config = environment.config()?;
+    let wall_ms = args
+        .timeout
+        .and_then(|wait| u64::try_from(wait.as_millis()).ok());
+    let wanted = confine::wanted(
+        &args.confine,
+        wall_ms,
+        &environment,
+        &host,
+        config.profile.as_deref(),
+    )?;
+    announce(&wanted, args, printer);
+    if !args.confine.require.is_empty() {
+        judged(&wanted, args)?;
+    }
+    let facts = probe(&wanted.confinement).map_err(|error| Fault::sandbox(error.to_string()))?;
+    let plan = compile(&wanted.confinement, &facts)
+        .map_err(|error| confine::no_sandbox(&explain_compile(&error)))?;
+    let Some(program) = program(&args.command, &wanted) else {
+        let name = args
+            .command
+            .first()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        printer.fault(&Fault::new(NOT_FOUND, format!("{name}: not found")));
+        return Ok(NOT_FOUND);
+    };
+    let what = What::Command {
+        argv: argv(&program, &args.command)?,
+        env: wanted.confinement.env.clone(),
+        cwd: wanted.confinement.workspace.clone(),
+    };
+    match run_one(&plan, what, stdio()?) {
+        Ok((end, denials)) => {
+            if !args.quiet {
+                tell(&denials, printer);
+            }
+            Ok(exit_code(&end, printer))
+        }
+        Err(fault) => not_run(&fault, printer),
+    }
+}
+
+/// Full access is said on every run; other modes need no words.
+fn announce(wanted: &Wanted, args: &SandboxArgs, printer: &mut Printer) {
+    if !args.quiet {
+        wanted
+            .notices
+            .iter()
+            .for_each(|notice| printer.note(Tone::Warning, notice));
+    }
+    if wanted.confinement.mode == Mode::DangerFullAccess {
+        printer.note(
+            Tone::Warning,
+            "DANGER: full access. No fence stands between this command and this machine.",
+        );
+    }
+}
+
+/// `--require` is proven by a canary before anything runs.
+fn judged(wanted: &Wanted, args: &SandboxArgs) -> Result<(), Fault> {
+    let stood: Stood = confine::stand(wanted, Box::new(|_, _| {}));
+    match wanted.judge(&stood, &args.confine) {
+        Judged::May(_) => Ok(()),
+        Judged::Refused(fault) => Err(fault),
+    }
+}
+
+/// As a shell finds it, on the path of the call.
+fn program(command: &[OsString], wanted: &Wanted) -> Option<PathBuf> {
+    let name = Path::new(command.first()?);
+    if name.as_os_str().as_bytes().contains(&b'/') {
+        return Some(wanted.confinement.workspace.join(name));
+    }
+    let path = wanted
+        .confinement
+        .env
+        .iter()
+        .find(|(variable, _)| variable == "PATH")?;
+    let found = path.1.split(':').map(|folder| Path::new(folder).join(name));
+    found
+        .into_iter()
+        .find(|file| file.is_file() && access(file, Access::EXEC_OK).is_ok())
+}
+
+fn argv(program: &Path, command: &[OsString]) -> Result<Vec<String>, Fault> {
+    let words =
+        std::iter::once(program.as_os_str()).chain(command.iter().skip(1).map(OsString::as_os_str));
+    let words: Option<Vec<String>> = words.map(|word| word.to_str().map(str::to_owned)).collect();
+    words.ok_or_else(|| Fault::usage("an argument of the command is not UTF-8"))
+}
+
+fn stdio() -> Result<[OwnedFd; 3], Fault> {
+    let failed =
+        |error: std::io::Error| Fault::sandbox(format!("a standard stream is closed: {error}"));
+    Ok([
+        std::io::stdin()
+            .as_fd()
+            .try_clone_to_owned()
+            .map_err(failed)?,
+        std::io::stdout()
+            .as_fd()
+            .try_clone_to_owned()
+            .map_err(failed)?,
+        std::io::stderr()
+            .as_fd()
+            .try_clone_to_owned()
+            .map_err(failed)?,
+    ])
+}
+
+fn tell(denials: &[Denial], printer: &mut Printer) {
+    for denial in denials.iter().take(DENIALS_SHOWN_MAX) {
+        printer.note(Tone::Denied, &format!("curfew: {}", render_denial(denial)));
+    }
+    if denials.len() > DENIALS_SHOWN_MAX {
+        printer.note(
+            Tone::Denied,
+            &format!(
+                "curfew: and {} more denials",
+                denials.len() - DENIALS_SHOWN_MAX
+            ),
+        );
+    }
+}
+
+fn exit_code(end: &CallEnd, printer: &mut Printer) -> i32 {
+    if end.timed_out {
+        printer.note(
+            Tone::Warning,
+            "curfew: the command ran into its time limit and was killed",
+        );
+        return TIMED_OUT;
+    }
+    match (end.exit_code, end.signal) {
+        (_, Some(signal)) => 128 + signal,
+        (Some(code), None) => code,
+        (None, None) => COULD_NOT_CONFINE,
+    }
+}
+
+/// A command that could not be executed is the command's affair; anything before it is ours.
+fn not_run(fault: &SetupFault, printer: &mut Printer) -> Result<i32, Fault> {
+    if fault.step != "exec" {
+        return Err(confine::no_sandbox(&explain(fault)));
+    }
+    let code = if fault.errno == ENOENT {
+        NOT_FOUND
+    } else {
+        CANNOT_EXECUTE
+    };
+    printer.fault(&Fault::new(code, fault.text.clone()));
+    Ok(code)
+}
