@@ -48,7 +48,8 @@ pub fn probe(confinement: &Confinement) -> Result<HostFacts, ProbeError> {
     let own = own_directories(&|name| std::env::var_os(name));
     let executable = std::fs::read_link("/proc/self/exe")
         .map_err(|source| ProbeError::new("readlink", Path::new("/proc/self/exe"), source))?;
-    let nodes = nodes(confinement, &own, &executable)?;
+    let mut nodes = nodes(confinement, &own, &executable)?;
+    forget_unreachable(confinement, &mut nodes, uid);
     let entries = entries(confinement, &nodes)?;
     let roots: Vec<&Path> = confinement.write.iter().map(PathBuf::as_path).collect();
     Ok(HostFacts {
@@ -147,6 +148,32 @@ pub fn node(path: &Path) -> Result<Option<Node>, ProbeError> {
         uid: stat.st_uid,
         gid: stat.st_gid,
     }))
+}
+
+/// Root that gives itself up for the workspace's owner sees paths here that it will not reach then,
+/// such as a toolchain in its own home: for the calls they are not there.
+fn forget_unreachable(confinement: &Confinement, nodes: &mut BTreeMap<PathBuf, Node>, uid: u32) {
+    let owner = nodes.get(&confinement.workspace).map_or(0, |node| node.uid);
+    if uid != 0 || owner == 0 {
+        return;
+    }
+    let gid = owner_gid(confinement, nodes, uid);
+    nodes
+        .retain(|path, node| !confinement.read.contains(path) || reachable(&node.real, owner, gid));
+}
+
+/// Whether every directory on the way may be passed by this uid, as far as modes say.
+fn reachable(path: &Path, uid: u32, gid: u32) -> bool {
+    path.ancestors().skip(1).all(|way| {
+        rustix::fs::stat(way).is_ok_and(|stat| {
+            let passes = match stat.st_uid == uid {
+                true => 0o100,
+                false if stat.st_gid == gid => 0o010,
+                false => 0o001,
+            };
+            stat.st_mode & passes != 0
+        })
+    })
 }
 
 fn kind(file_type: FileType) -> Kind {

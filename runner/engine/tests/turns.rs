@@ -270,8 +270,26 @@ fn nothing_leaves_before_its_intent_is_durable() {
     assert_eq!(scene.bodies().len(), 1);
     scene.calls(&[("bash", "{}")]);
     assert!(scene.started().is_empty(), "the call waits");
+    let short = scene.log.len() as u64 - 2;
+    scene.feed(Input::Persisted { seq: short });
+    assert!(scene.started().is_empty(), "not everything is durable yet");
     scene.persist();
     assert_eq!(scene.started(), ["call_1"]);
+
+    let asks = |scene: &Scene| {
+        scene
+            .effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Ask { .. }))
+    };
+    let mut scene = Scene::new();
+    scene.prompt("go").holds_writes = true;
+    scene.calls(&[("deploy", "{}")]);
+    let short = scene.log.len() as u64 - 2;
+    scene.feed(Input::Persisted { seq: short });
+    assert!(!asks(&scene), "the question waits");
+    scene.persist();
+    assert!(asks(&scene));
 }
 
 #[test]

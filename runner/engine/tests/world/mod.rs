@@ -153,6 +153,7 @@ struct Running {
 #[derive(Clone, Debug)]
 enum Move {
     Persist,
+    PersistLess,
     Model,
     Complete(String),
     Answer(String),
@@ -234,6 +235,7 @@ impl World {
         let mut add = |what: Move, times: usize| moves.extend(std::iter::repeat_n(what, times));
         if !self.barriers.is_empty() {
             add(Move::Persist, 40);
+            add(Move::PersistLess, 10);
         }
         if self.model.is_some() {
             add(Move::Model, 80);
@@ -292,6 +294,7 @@ impl World {
         self.now += u64::from(self.tape.next() % 300);
         match next {
             Move::Persist => self.persist(),
+            Move::PersistLess => self.persist_less(),
             Move::Model => self.model_move(),
             Move::Complete(call_id) => self.complete(&call_id),
             Move::Answer(call_id) => self.answer(&call_id),
@@ -590,8 +593,7 @@ impl World {
 
     /// Things that come too late, twice, or from nowhere. None of them may matter.
     fn late(&mut self) {
-        match self.tape.next() % 8 {
-            5..=7 => self.persist_less(),
+        match self.tape.next() % 5 {
             0 | 1 => {
                 let Some(request) = self.past_requests.last().copied() else {
                     return;
