@@ -1,8 +1,10 @@
 //! The broker: sets a session up once, makes calls, ends them.
 //!
-//! [`serve`] answers a supervisor over a channel; [`run_one`] is the broker inside the process that
+//! [`serve`] answers a supervisor over a channel; [`InPlace`] is the broker inside the process that
 //! was started for one command. Both must run before the process has a second thread. Start
 //! reading at [`Broker::turn`].
+
+mod in_place;
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -10,8 +12,6 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use crate::WorkerFn;
 use crate::call::{Call, Work};
@@ -20,10 +20,12 @@ use crate::frame::{Channel, FrameError, Rights};
 use crate::init::{self, Extent};
 use crate::plan::{CallLimits, Plan};
 use crate::processes;
-use crate::protocol::{CallEnd, Denial, FromBroker, ReadyFacts, SetupFault, ToBroker, What};
+use crate::protocol::{FromBroker, ReadyFacts, SetupFault, ToBroker, What};
 use crate::running::Running;
 use crate::session::Session;
 use crate::sys::{self, exit_now};
+
+pub use in_place::{InPlace, run_one};
 
 /// Calls at one time; a supervisor that asks for more gets a fault.
 const CALLS_MAX: usize = 64;
@@ -64,54 +66,6 @@ pub fn serve(mut channel: Channel, worker: WorkerFn) -> i32 {
     }
 }
 
-/// Runs one command under `plan` in this very process and waits for its end. SIGINT, SIGTERM and
-/// SIGHUP end the call; the end then carries that signal.
-pub fn run_one(
-    plan: &Plan,
-    what: What,
-    stdio: [OwnedFd; 3],
-) -> Result<(CallEnd, Vec<Denial>), SetupFault> {
-    let (mut broker, _facts) = Broker::open(plan, no_worker)?;
-    let mut signals = SigSet::empty();
-    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
-        signals.add(signal);
-    }
-    sigprocmask(SigmaskHow::SIG_BLOCK, Some(&signals), None).at("signals")?;
-    let asked = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC).at("signals")?;
-    broker.start(0, what, plan.limits, stdio.into())?;
-    let mut events = VecDeque::new();
-    let mut denials = Vec::new();
-    let mut by = None;
-    loop {
-        if broker.turn(Some(asked.as_fd()), &mut events) == Woken::ByOther {
-            by = asked
-                .read_signal()
-                .at("signals")?
-                .map(|s| s.ssi_signo as i32);
-            broker.kill(0);
-        }
-        for event in events.drain(..) {
-            match event {
-                FromBroker::NotRun { fault, .. } => return Err(fault),
-                FromBroker::Denied { denial, .. } => denials.push(denial),
-                FromBroker::Ended { mut end, .. } => {
-                    end.signal = by.or(end.signal);
-                    broker.leave()?;
-                    return Ok((end, denials));
-                }
-                FromBroker::Started { .. }
-                | FromBroker::Ready { .. }
-                | FromBroker::Failed { .. } => {}
-            }
-        }
-    }
-}
-
-/// `run_one` makes no worker calls.
-fn no_worker(_: OwnedFd, _: &std::path::Path) -> i32 {
-    crate::call::NOT_RUN
-}
-
 /// What ended a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Woken {
@@ -137,14 +91,6 @@ impl Broker {
             worker,
         };
         Ok((broker, facts))
-    }
-
-    /// Before a process ends that somebody waits for.
-    fn leave(self) -> Result<(), SetupFault> {
-        match self.session.and_then(|session| session.fence) {
-            Some(fenced) => fenced.watch.leave_behind().at("watch"),
-            None => Ok(()),
-        }
     }
 
     /// Waits until something happens and handles it: notifications first, because a call waits for

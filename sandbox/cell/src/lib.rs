@@ -69,6 +69,12 @@ mod watch;
 #[cfg(target_os = "linux")]
 mod wire;
 
+/// Where protected names stand, for whoever sweeps those that appeared.
+#[cfg(target_os = "linux")]
+pub mod names {
+    pub use crate::protect::{Bounds, Scanned, find};
+}
+
 /// The Landlock ABI of the running kernel; 0 without Landlock.
 #[must_use]
 pub fn landlock_abi() -> u32 {

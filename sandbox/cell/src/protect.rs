@@ -21,7 +21,7 @@ use crate::protocol::SetupFault;
 use crate::sys::{Reach, mount_setattr};
 use crate::tree::{self, Clone};
 
-pub use scan::Bounds;
+pub use scan::{Bounds, Scanned, find};
 
 /// What a scan found and pinned.
 #[derive(Debug)]
