@@ -69,6 +69,7 @@ fn bulk_of(request: &Request, response: &Response) -> Option<u64> {
         | (Request::Manifest { .. }, Response::Manifest { bytes, .. }) => Some(*bytes),
         (Request::Write { .. }, Response::Written { .. })
         | (Request::Edit { .. }, Response::Edited { .. })
+        | (Request::Sweep { .. }, Response::Swept { .. })
         | (Request::Canary { .. }, Response::Canary { .. })
         | (_, Response::Error { .. }) => Some(0),
         _ => None,
@@ -92,6 +93,7 @@ fn name_of(request: &Request) -> &'static str {
         Request::Glob { .. } => "glob",
         Request::Grep { .. } => "grep",
         Request::Manifest { .. } => "manifest",
+        Request::Sweep { .. } => "sweep",
         Request::Canary { .. } => "canary",
     }
 }
@@ -104,6 +106,7 @@ fn answer_of(response: &Response) -> &'static str {
         Response::Glob { .. } => "glob",
         Response::Grep { .. } => "grep",
         Response::Manifest { .. } => "manifest",
+        Response::Swept { .. } => "swept",
         Response::Canary { .. } => "canary",
         Response::Error { .. } => "error",
     }

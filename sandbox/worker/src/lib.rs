@@ -17,6 +17,7 @@ mod place;
 pub mod protocol;
 mod read;
 mod seen;
+mod sweep;
 mod text;
 mod walk;
 mod write;
@@ -113,6 +114,14 @@ fn answer(channel: &mut Channel, request: Request, cwd: &Path) -> Result<Answer,
             file::absolute(cwd, &path).and_then(|base| grep::grep(&pattern, &base, cwd, caps))
         }
         Request::Manifest { roots, entries_max } => manifest::manifest(&roots, cwd, entries_max),
+        Request::Sweep {
+            roots,
+            names,
+            known,
+        } => {
+            let swept = sweep::sweep(&roots, &names, &known);
+            Ok((Response::Swept { swept }, Vec::new()))
+        }
         Request::Canary { outside, home } => {
             let findings = canary::try_all(&outside, home.as_deref());
             Ok((Response::Canary { findings }, Vec::new()))

@@ -58,6 +58,13 @@ pub enum Request {
         roots: Vec<String>,
         entries_max: u64,
     },
+    /// Protected names that appeared: what could run or be obeyed outside is renamed, so that nothing
+    /// obeys it and nothing is lost. `known` are the names that stood there at the start.
+    Sweep {
+        roots: Vec<String>,
+        names: Vec<String>,
+        known: Vec<String>,
+    },
     /// Attempts that must fail, from inside: the canary of the guarantee report. Each of
     /// [`attempts::ALL`] once, or with a path once for each. `outside` are directories outside every
     /// granted root; `home` is a path that exists in the closed home and is not re-exposed.
@@ -121,6 +128,9 @@ pub enum Response {
         entries: u64,
         cut: bool,
         bytes: u64,
+    },
+    Swept {
+        swept: Swept,
     },
     Canary {
         findings: Vec<Finding>,
@@ -188,6 +198,27 @@ pub mod attempts {
         NEW_PRIVILEGES,
         SECRET,
     ];
+}
+
+/// What a sweep found and did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Swept {
+    /// Renamed.
+    pub moved: Vec<Moved>,
+    /// Looked at and left: a new repository as `git init` makes it, a linked worktree.
+    pub kept: Vec<String>,
+    /// Could not be renamed, and is still there.
+    pub failed: Vec<String>,
+    /// The search or these lists hit their bound.
+    pub cut: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Moved {
+    pub from: String,
+    pub to: String,
 }
 
 /// One canary attempt and what the kernel said (`errno` 0: it succeeded).
