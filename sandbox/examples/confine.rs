@@ -11,7 +11,7 @@ use curfew_policy::{Asked, Mode, Profile};
 use curfew_sandbox::broker::{RunError, broker_main, run_in_place};
 use curfew_sandbox::client::{BROKER_ARGUMENT, CommandLine};
 use curfew_sandbox::program::find;
-use curfew_sandbox::{Operator, compile, explain, explain_compile, probe, render_denial};
+use curfew_sandbox::{Operator, compile, explain, explain_compile, probe, render_denial, sweep};
 
 /// Nothing ran.
 const NOT_CONFINED: u8 = 125;
@@ -65,11 +65,16 @@ fn run(workspace: PathBuf, mode: Option<Mode>, mut argv: Vec<String>) -> Result<
         cwd: workspace,
     };
     match run_in_place(&plan, line) {
-        Ok((end, denials)) => {
-            for denial in denials {
-                say(&render_denial(&denial));
-            }
-            Ok(code(end.exit_code.unwrap_or(128 + end.signal.unwrap_or(0))))
+        Ok(ran) => {
+            ran.denials
+                .iter()
+                .for_each(|denial| say(&render_denial(denial)));
+            sweep::lines(&ran.swept).iter().for_each(|line| say(line));
+            Ok(code(
+                ran.end
+                    .exit_code
+                    .unwrap_or(128 + ran.end.signal.unwrap_or(0)),
+            ))
         }
         Err(RunError::Setup(fault)) => Err(text_of(&explain(&fault))),
         Err(error) => Err(error.to_string()),

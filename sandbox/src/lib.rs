@@ -20,6 +20,7 @@ pub mod manifest;
 pub mod probe;
 pub mod program;
 pub mod report;
+pub mod sweep;
 
 #[cfg(target_os = "linux")]
 pub use client::{BrokerEvent, Client};

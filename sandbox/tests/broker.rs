@@ -1,5 +1,7 @@
 //! A broker and the supervisor's end of it: starts, ends, deaths.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "test code")]
+
 mod common;
 
 use std::path::{Path, PathBuf};

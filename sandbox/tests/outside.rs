@@ -1,5 +1,7 @@
 //! What stands outside a workspace is the same before and after.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "test code")]
+
 mod common;
 
 use common::{World, state_of};

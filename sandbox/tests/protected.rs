@@ -1,5 +1,7 @@
 //! Names that a person's tools obey later: those that stand there stay as they are.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "test code")]
+
 mod common;
 
 use std::fs::{create_dir_all, read, write};

@@ -1,5 +1,7 @@
 //! A file tool and somebody who swaps a directory for a symlink, at full speed, 10,000 times.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "test code")]
+
 mod common;
 
 use std::path::Path;

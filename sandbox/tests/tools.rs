@@ -1,5 +1,7 @@
 //! What an agent needs works inside, with the default profile.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "test code")]
+
 mod common;
 
 use common::{World, host};

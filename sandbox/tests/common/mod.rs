@@ -1,5 +1,6 @@
 //! A world of its own for each test: a workspace, a directory outside, a home; and a session on it.
 #![allow(dead_code, reason = "each test binary uses a part")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
