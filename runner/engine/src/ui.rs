@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use crate::assemble::Assembled;
 use crate::event::{
-    Block, Body, CallFacts, Event, MessageSource, ToolCompleted, ToolErrorCode, TurnEndReason,
+    AssistantMessage, Block, Body, CallFacts, Event, MessageSource, SandboxDenied, ToolCompleted,
+    ToolErrorCode, TurnEndReason, UserMessage,
 };
 use crate::outcome::reason_name;
 
@@ -87,18 +88,7 @@ pub struct Ui {
 impl Ui {
     pub fn apply(&mut self, event: &Event) -> Vec<Item> {
         match &event.body {
-            Body::UserMessage(data) => vec![match &data.source {
-                MessageSource::User => Item::Prompt {
-                    text: data.text.clone(),
-                },
-                MessageSource::Instructions { path, .. } => {
-                    Item::Instructions { path: path.clone() }
-                }
-                MessageSource::Notice { name } => Item::Notice {
-                    name: name.clone(),
-                    text: data.text.clone(),
-                },
-            }],
+            Body::UserMessage(data) => vec![said(data)],
             Body::StepStart(_) => self.forget(),
             Body::AssistantChunk(data) => {
                 self.pieces.push((data.block.clone(), data.text.clone()));
@@ -112,25 +102,7 @@ impl Ui {
                     Block::Call { .. } => Vec::new(),
                 }
             }
-            Body::AssistantMessage(data) => {
-                let whole = Assembled::from_pieces(
-                    self.pieces
-                        .iter()
-                        .map(|(block, text)| (block, text.as_str())),
-                );
-                self.calls = data
-                    .calls
-                    .iter()
-                    .zip(whole.calls)
-                    .map(|(named, call)| {
-                        (
-                            named.call_id.clone(),
-                            (call.name, main_argument(&call.arguments)),
-                        )
-                    })
-                    .collect();
-                Vec::new()
-            }
+            Body::AssistantMessage(data) => self.answered(data),
             Body::ModelRetry(data) => {
                 self.pieces.clear();
                 vec![Item::Retry {
@@ -142,18 +114,7 @@ impl Ui {
             Body::ToolCompleted(data) => vec![Item::CallEnded(
                 self.call(&data.call_id, Some(outcome(data))),
             )],
-            Body::SandboxDenied(data) => vec![Item::Denied {
-                call_id: data.call_id.clone(),
-                op: data.op.clone(),
-                what: data
-                    .path
-                    .clone()
-                    .or_else(|| data.address.clone())
-                    .unwrap_or_default(),
-                layer: data.layer.clone(),
-                rule: data.rule.clone(),
-                remedy: data.remedy.clone(),
-            }],
+            Body::SandboxDenied(data) => vec![denied(data)],
             Body::TurnEnd(data) => {
                 let why = data.failure.as_ref().map(|failure| failure.text.clone());
                 vec![Item::TurnEnded {
@@ -163,6 +124,19 @@ impl Ui {
             }
             _ => Vec::new(),
         }
+    }
+
+    fn answered(&mut self, data: &AssistantMessage) -> Vec<Item> {
+        let pieces = self
+            .pieces
+            .iter()
+            .map(|(block, text)| (block, text.as_str()));
+        let whole = Assembled::from_pieces(pieces);
+        for (named, call) in data.calls.iter().zip(whole.calls) {
+            let shown = (call.name, main_argument(&call.arguments));
+            self.calls.insert(named.call_id.clone(), shown);
+        }
+        Vec::new()
     }
 
     fn forget(&mut self) -> Vec<Item> {
@@ -179,6 +153,30 @@ impl Ui {
             main,
             end,
         }
+    }
+}
+
+fn said(data: &UserMessage) -> Item {
+    let text = data.text.clone();
+    match &data.source {
+        MessageSource::User => Item::Prompt { text },
+        MessageSource::Instructions { path, .. } => Item::Instructions { path: path.clone() },
+        MessageSource::Notice { name } => Item::Notice {
+            name: name.clone(),
+            text,
+        },
+    }
+}
+
+fn denied(data: &SandboxDenied) -> Item {
+    let what = data.path.clone().or_else(|| data.address.clone());
+    Item::Denied {
+        call_id: data.call_id.clone(),
+        op: data.op.clone(),
+        what: what.unwrap_or_default(),
+        layer: data.layer.clone(),
+        rule: data.rule.clone(),
+        remedy: data.remedy.clone(),
     }
 }
 

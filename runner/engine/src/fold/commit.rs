@@ -5,90 +5,43 @@ use super::totals::{Run, add_usage, observe};
 use super::{CALL_ID_PREFIX, Fold, Node, NodeCall, Place, Plan};
 use crate::assemble::Assembled;
 use crate::event::{
-    ApprovalOutcome, AssistantMessage, Body, Event, FileAccess, ToolCompleted, ToolResult,
-    WorkspaceChanged,
+    ApprovalDecided, ApprovalOutcome, AssistantMessage, Body, Event, FileAccess,
+    SandboxConfinement, ToolCompleted, ToolResult, WorkspaceChanged,
 };
 
 pub(super) fn commit(fold: &mut Fold, event: &Event, plan: Plan) {
     fold.next_seq = event.seq + 1;
     fold.last_time = event.time;
-    let covered = plan
-        .surface
-        .as_ref()
-        .map(|plan| fold.surface.covered(plan).to_vec())
-        .unwrap_or_default();
     match &event.body {
-        Body::TurnStart(data) => {
-            fold.turns = data.turn;
-            fold.turn = Some(OpenTurn {
-                turn: data.turn,
-                steps: 0,
-                step: None,
-            });
-            fold.repeat = super::Repeat::default();
+        Body::UserMessage(_) | Body::AssistantMessage(_) | Body::ToolResult(_) => {
+            node(fold, event, plan);
         }
+        Body::TurnStart(data) => turn_start(fold, data.turn),
         Body::TurnEnd(data) => {
             fold.turn = None;
             with_run(fold, |run| run.reasons.push(data.reason));
         }
         Body::StepStart(data) => step_start(fold, data.step),
         Body::StepEnd(_) => step_end(fold),
-        Body::UserMessage(data) => {
-            let node = Node::User {
-                source: data.source.clone(),
-                text: data.text.clone(),
-            };
-            fold.nodes.insert(event.seq, node);
-        }
-        Body::AssistantChunk(data) => with_step(fold, |step| {
-            let piece = Piece {
-                seq: event.seq,
-                block: data.block.clone(),
-                text: data.text.clone(),
-            };
-            step.chunks.push(piece);
-        }),
-        Body::AssistantMessage(data) => {
-            answer(fold, event.seq, data, plan.answer.unwrap_or_default())
-        }
-        Body::ToolCall(data) => set_stage(fold, &data.call_id, Stage::Called),
-        Body::ToolCompleted(data) => completed(fold, event.seq, data),
-        Body::ToolResult(data) => result(fold, event.seq, data, &covered),
         Body::RequestHeader(data) => fold.request_header = Some((**data).clone()),
         Body::RequestSent(_) => with_step(fold, |step| step.phase = Phase::Sent),
         Body::ModelRetry(data) => with_step(fold, |step| {
             step.attempt = data.attempt;
             step.chunks.clear();
         }),
+        Body::AssistantChunk(data) => {
+            let (block, text) = (data.block.clone(), data.text.clone());
+            let seq = event.seq;
+            with_step(fold, |step| step.chunks.push(Piece { seq, block, text }));
+        }
         Body::ApprovalAsked(data) => {
-            set_stage(
-                fold,
-                &data.call_id,
-                Stage::Asked {
-                    digest: data.digest.clone(),
-                },
-            );
+            let digest = data.digest.clone();
+            set_stage(fold, &data.call_id, Stage::Asked { digest });
         }
-        Body::ApprovalDecided(data) => {
-            let stage = match data.outcome {
-                ApprovalOutcome::AllowedOnce => Stage::Granted {
-                    digest: data.digest.clone(),
-                },
-                ApprovalOutcome::Denied
-                | ApprovalOutcome::Unavailable
-                | ApprovalOutcome::Cancelled => Stage::Refused,
-            };
-            set_stage(fold, &data.call_id, stage);
-        }
-        Body::SandboxConfinement(data) => {
-            let run = fold.run.as_ref().map_or(1, |run| run.run + 1);
-            fold.run = Some(Run {
-                run,
-                started_ms: event.time,
-                ..Run::default()
-            });
-            fold.confinement = Some((**data).clone());
-        }
+        Body::ApprovalDecided(data) => decided(fold, data),
+        Body::ToolCall(data) => set_stage(fold, &data.call_id, Stage::Called),
+        Body::ToolCompleted(data) => completed(fold, event.seq, data),
+        Body::SandboxConfinement(data) => run_start(fold, event.time, data),
         Body::SandboxDenied(data) => {
             fold.denials = fold.denials.saturating_add(data.count);
             with_run(fold, |run| {
@@ -100,13 +53,60 @@ pub(super) fn commit(fold: &mut Fold, event: &Event, plan: Plan) {
         Body::Result(_) => with_run(fold, |run| run.ended = true),
         Body::LimitHit(_) | Body::Unknown { .. } => {}
     }
-    if let Some(plan) = &plan.surface {
-        fold.surface.apply(plan);
-        // What is shadowed is in the log; the state need not keep it.
-        for seq in covered {
-            fold.nodes.remove(&seq);
+}
+
+/// A surface node: what it covers leaves, it takes its place, its text is kept for the projection.
+fn node(fold: &mut Fold, event: &Event, plan: Plan) {
+    let Some(place) = plan.surface else { return };
+    let covered = fold.surface.covered(&place).to_vec();
+    match &event.body {
+        Body::UserMessage(data) => {
+            let (source, text) = (data.source.clone(), data.text.clone());
+            fold.nodes.insert(event.seq, Node::User { source, text });
         }
+        Body::AssistantMessage(data) => {
+            answer(fold, event.seq, data, plan.answer.unwrap_or_default());
+        }
+        Body::ToolResult(data) => result(fold, event.seq, data, &covered),
+        _ => return,
     }
+    fold.surface.apply(&place);
+    // What is shadowed is in the log; the state need not keep it.
+    for seq in covered {
+        fold.nodes.remove(&seq);
+    }
+}
+
+fn turn_start(fold: &mut Fold, turn: u64) {
+    fold.turns = turn;
+    fold.turn = Some(OpenTurn {
+        turn,
+        steps: 0,
+        step: None,
+    });
+    fold.repeat = super::Repeat::default();
+}
+
+fn run_start(fold: &mut Fold, time: u64, data: &SandboxConfinement) {
+    let run = fold.run.as_ref().map_or(1, |run| run.run + 1);
+    fold.run = Some(Run {
+        run,
+        started_ms: time,
+        ..Run::default()
+    });
+    fold.confinement = Some(data.clone());
+}
+
+fn decided(fold: &mut Fold, data: &ApprovalDecided) {
+    let stage = match data.outcome {
+        ApprovalOutcome::AllowedOnce => Stage::Granted {
+            digest: data.digest.clone(),
+        },
+        ApprovalOutcome::Denied | ApprovalOutcome::Unavailable | ApprovalOutcome::Cancelled => {
+            Stage::Refused
+        }
+    };
+    set_stage(fold, &data.call_id, stage);
 }
 
 fn with_run(fold: &mut Fold, change: impl FnOnce(&mut Run)) {
