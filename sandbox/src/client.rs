@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -284,6 +285,8 @@ fn spawn(exe: &Path, socket: OwnedFd) -> Result<Child, StartError> {
         .arg(BROKER_ARGUMENT)
         .env_clear()
         .current_dir("/")
+        // Ctrl-C at a terminal is the supervisor's to hear: it ends calls one by one and logs that.
+        .process_group(0)
         .stdin(Stdio::from(socket))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
