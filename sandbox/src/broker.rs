@@ -78,7 +78,7 @@ pub fn run_in_place(plan: &Plan, line: CommandLine) -> Result<InPlaceEnd, RunErr
     };
     let (end, denials) = session.run(what, stdio).map_err(setup)?;
     let swept = sweep(&mut session, plan, cwd)?;
-    session.leave().map_err(setup)?;
+    session.leave();
     Ok(InPlaceEnd {
         end,
         denials,

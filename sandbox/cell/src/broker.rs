@@ -14,7 +14,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::WorkerFn;
-use crate::call::{Call, Work};
+use crate::call::{After, Call, Work};
 use crate::fault::{At, broken};
 use crate::frame::{Channel, FrameError, Rights};
 use crate::init::{self, Extent};
@@ -93,6 +93,16 @@ impl Broker {
         Ok((broker, facts))
     }
 
+    /// What init holds so that this process can end at once; see [`After::Hold`].
+    fn hold(&self) -> Result<After, SetupFault> {
+        let Some(fenced) = self.session.as_ref().and_then(|s| s.fence.as_ref()) else {
+            return Ok(After::Exit);
+        };
+        let watch = fenced.watch.as_fd().try_clone_to_owned().at("hold")?;
+        let mounts = fenced.lookout.own_mounts().at("hold")?;
+        Ok(After::Hold(vec![watch, mounts]))
+    }
+
     /// Waits until something happens and handles it: notifications first, because a call waits for
     /// their answer; then reports, ends, and limits.
     fn turn(&mut self, other: Option<BorrowedFd<'_>>, events: &mut VecDeque<FromBroker>) -> Woken {
@@ -113,8 +123,8 @@ impl Broker {
         while let Some(running) = self.calls.get_mut(at) {
             running.attend(session, now, events);
             if running.is_over() {
-                let running = self.calls.swap_remove(at);
-                self.finish(running, events);
+                let mut running = self.calls.swap_remove(at);
+                self.finish(&mut running, events);
                 return woken;
             }
             at += 1;
@@ -172,7 +182,7 @@ impl Broker {
             ToBroker::Plan { .. } => return Err(FrameError::NotAnObject),
             ToBroker::Kill { call } => self.kill(call),
             ToBroker::Call { call, what, limits } => {
-                if let Err(fault) = self.start(call, what, limits, fds) {
+                if let Err(fault) = self.start(call, what, (limits, After::Exit), fds) {
                     events.push_back(FromBroker::NotRun { call, fault });
                 }
             }
@@ -184,10 +194,10 @@ impl Broker {
         &mut self,
         id: u64,
         what: What,
-        limits: CallLimits,
+        (limits, after): (CallLimits, After),
         mut fds: Vec<OwnedFd>,
     ) -> Result<(), SetupFault> {
-        if self.calls.len() >= CALLS_MAX || self.calls.iter().any(|c| c.id == id) {
+        if self.calls.len() >= CALLS_MAX || self.calls.iter().any(|c| c.is_called(id)) {
             let text = format!("call {id} is running, or {CALLS_MAX} others are");
             return Err(broken("call", None, libc::EAGAIN, text));
         }
@@ -199,6 +209,7 @@ impl Broker {
         let work = Work::new(what, socket, self.worker)?;
         let call = Call {
             work,
+            after,
             limits,
             stdio,
         };
@@ -229,7 +240,7 @@ impl Broker {
 
     fn kill(&mut self, id: u64) {
         let extent = self.extent();
-        if let Some(running) = self.calls.iter_mut().find(|c| c.id == id) {
+        if let Some(running) = self.calls.iter_mut().find(|c| c.is_called(id)) {
             running.kill(extent);
         }
     }
@@ -240,13 +251,13 @@ impl Broker {
             .map_or(Extent::Namespace, Session::extent)
     }
 
-    fn finish(&mut self, running: Running, events: &mut VecDeque<FromBroker>) {
-        if self.extent() == Extent::Descendants {
+    fn finish(&mut self, running: &mut Running, events: &mut VecDeque<FromBroker>) {
+        if self.extent() == Extent::Descendants && !running.has_exited() {
             // An init that was killed left its descendants to us.
             let others: Vec<i32> = self.calls.iter().map(|c| c.pid).collect();
-            running.finish(processes::end_descendants(&others), events);
+            running.tell(processes::end_descendants(&others), events);
         } else {
-            running.finish(processes::Ended::default(), events);
+            running.tell(processes::Ended::default(), events);
         }
     }
 

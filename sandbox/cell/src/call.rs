@@ -27,9 +27,21 @@ pub const NOT_RUN: i32 = 125;
 /// A call as the broker prepared it, before any process exists.
 pub struct Call {
     pub work: Work,
+    pub after: After,
     pub limits: CallLimits,
     /// stdin, stdout, stderr.
     pub stdio: [OwnedFd; 3],
+}
+
+/// What init does once the main process has ended and nothing else is left.
+#[derive(Debug)]
+pub enum After {
+    Exit,
+    /// Waits for the broker's end and holds these until then. A process closes what it has before
+    /// its parent hears of its end, and the last close of a used inotify instance (20 ms,
+    /// fsnotify_destroy_group) or of a mount namespace waits for a grace period of the kernel.
+    /// `curfew sandbox` ends without these waits, because an init that nobody waits for has them.
+    Hold(Vec<OwnedFd>),
 }
 
 pub enum Work {

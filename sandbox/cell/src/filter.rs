@@ -3,7 +3,8 @@
 //! Bodies (conditions on arguments) are compiled by seccompiler. Dispatch is ours, a binary tree
 //! over number ranges: when a filter is installed the kernel runs it once for every syscall number
 //! to find those that are always allowed (seccomp_cache_prepare), so a linear chain of a hundred
-//! comparisons costs 110 us per call, and a tree 47.
+//! comparisons costs 110 us per call, and a tree 47. The rest of the cost is the program's length
+//! (0.14 us an instruction, most of it the JIT), so equal bodies exist once.
 //!
 //! Shape: architecture check, number check, tree, bodies. What no row matches is allowed.
 
@@ -21,17 +22,18 @@ use crate::syscalls::{Known, by_name};
 
 /// The longest program the kernel takes (linux/bpf_common.h).
 const INSTRUCTIONS_MAX: usize = 4096;
-/// One row may stand for this many conjunctions (an `AnyBit` of n bits counts n).
-const ALTERNATIVES_MAX: usize = 64;
 /// x86_64 numbers from here on are the x32 ABI: the same calls under other numbers.
 const X32_BIT: u32 = 0x4000_0000;
 
 const LOAD_WORD: u16 = 0x20;
 const JUMP: u16 = 0x05;
 const JUMP_GREATER_EQUAL: u16 = 0x35;
+const JUMP_ANY_BIT: u16 = 0x45;
 const RETURN: u16 = 0x06;
 const OFFSET_NUMBER: u32 = 0;
 const OFFSET_ARCH: u32 = 4;
+const OFFSET_ARGUMENTS: u32 = 16;
+const ARGUMENT_LAST: u8 = 5;
 
 /// Stand-ins in seccompiler's output for what it cannot express: it has no notification action, and
 /// a body that does not match must go on to the next one.
@@ -114,7 +116,7 @@ pub fn matches(row: &SyscallRule, args: &[u64; 6]) -> bool {
 }
 
 /// What happens to one syscall number: bodies in order, then an end.
-#[derive(Default)]
+#[derive(Default, PartialEq)]
 struct Leaf {
     bodies: Vec<BpfProgram>,
     /// Set by a row without conditions; what comes after it never runs.
@@ -149,9 +151,7 @@ fn verdict(action: SyscallAction, listener: Listener) -> Option<u32> {
 
 /// Architecture and number checks: a 32-bit call has other numbers, so it is not judged but fatal.
 fn preamble() -> Result<BpfProgram, SetupFault> {
-    let arch: TargetArch = std::env::consts::ARCH
-        .try_into()
-        .map_err(|e| broken("seccomp", None, libc::ENOSYS, format!("{e}")))?;
+    let arch = arch().map_err(|e| broken("seccomp", None, libc::ENOSYS, e))?;
     // seccompiler's own check, taken from an empty filter of its: [load, compare, kill, return].
     let empty = SeccompFilter::new(
         BTreeMap::new(),
@@ -169,90 +169,118 @@ fn preamble() -> Result<BpfProgram, SetupFault> {
     Ok(program)
 }
 
-/// A row's conditions by seccompiler: falls out at its end when they do not hold.
+/// A row's conditions: returns the verdict when they hold and falls out at its end when they do not.
+///
+/// Comparisons are compiled by seccompiler. "Any of these bits" is one instruction of the machine
+/// that it does not use (it would need one comparison per bit), so those tests are ours.
 fn body(row: &SyscallRule, verdict: u32) -> Result<BpfProgram, SetupFault> {
-    let arch: TargetArch = std::env::consts::ARCH
-        .try_into()
-        .map_err(|e| bad(row, &format!("{e}")))?;
-    let rules = alternatives(row)?
-        .into_iter()
-        .map(SeccompRule::new)
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|e| bad(row, &e.to_string()))?;
-    let filter = SeccompFilter::new(
-        BTreeMap::from([(0, rules)]),
-        SeccompAction::Trace(MARK_MISS),
-        SeccompAction::Trace(MARK_MATCH),
-        arch,
-    )
-    .and_then(BpfProgram::try_from)
-    .map_err(|e| bad(row, &e.to_string()))?;
-    // [arch check: 3][load number][compare number] is the tree's work; the last instruction repeats
-    // the miss of the one before it.
-    let mut body: BpfProgram = filter.into_iter().skip(5).collect();
-    body.pop();
+    let mut body = comparisons(row)?;
+    for arg in &row.args {
+        if let ArgOp::AnyBit { mask } = arg.op {
+            body.extend(any_bit(row, arg, mask)?);
+        }
+    }
+    body.push(ret(verdict));
     let end = body.len();
     for (at, instruction) in body.iter_mut().enumerate() {
-        if instruction.code != RETURN {
-            continue;
-        }
-        if instruction.k == libc::SECCOMP_RET_TRACE | MARK_MATCH {
-            instruction.k = verdict;
-        } else if instruction.k == libc::SECCOMP_RET_TRACE | MARK_MISS {
+        if *instruction == MISS {
             *instruction = statement(JUMP, (end - at - 1) as u32);
         }
     }
     Ok(body)
 }
 
-/// The row as a disjunction of conjunctions that seccompiler knows: "any of these bits" is one
-/// alternative per bit.
-fn alternatives(row: &SyscallRule) -> Result<Vec<Vec<SeccompCondition>>, SetupFault> {
-    let mut all: Vec<Vec<SeccompCondition>> = vec![Vec::new()];
-    for arg in &row.args {
-        let options = conditions(arg).map_err(|e| bad(row, &e.to_string()))?;
-        all = all
-            .iter()
-            .flat_map(|so_far| {
-                options.iter().map(|option| {
-                    let mut longer = so_far.clone();
-                    longer.push(option.clone());
-                    longer
-                })
-            })
-            .collect();
-        if all.is_empty() {
-            return Err(bad(row, "a mask that selects no bit"));
-        }
-        if all.len() > ALTERNATIVES_MAX {
-            return Err(bad(row, "too many combinations of bits"));
+/// Stands for "to the end of the body" until the body's length is known: no instruction that
+/// seccompiler or this module emits.
+const MISS: sock_filter = sock_filter {
+    code: RETURN,
+    jt: 0,
+    jf: 0,
+    k: libc::SECCOMP_RET_TRACE | MARK_MISS,
+};
+
+/// All comparisons of a row; what comes behind runs when they hold.
+fn comparisons(row: &SyscallRule) -> Result<BpfProgram, SetupFault> {
+    let conditions = row
+        .args
+        .iter()
+        .filter_map(condition)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|e| bad(row, &e.to_string()))?;
+    if conditions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let arch = arch().map_err(|e| bad(row, &e))?;
+    let rule = SeccompRule::new(conditions).map_err(|e| bad(row, &e.to_string()))?;
+    let filter = SeccompFilter::new(
+        BTreeMap::from([(0, vec![rule])]),
+        SeccompAction::Trace(MARK_MISS),
+        SeccompAction::Trace(MARK_MATCH),
+        arch,
+    )
+    .and_then(BpfProgram::try_from)
+    .map_err(|e| bad(row, &e.to_string()))?;
+    // The tree does the work of the first seven: [arch check: 3][load number][compare number][two
+    // jumps around the rule]. The last repeats the miss before it. What is left is the comparisons,
+    // then [return: match][return: miss].
+    let mut body: BpfProgram = filter.into_iter().skip(7).collect();
+    body.pop();
+    for instruction in &mut body {
+        if instruction.code == RETURN && instruction.k == libc::SECCOMP_RET_TRACE | MARK_MATCH {
+            *instruction = statement(JUMP, 1);
         }
     }
-    Ok(all)
+    Ok(body)
 }
 
-fn conditions(arg: &ArgRule) -> Result<Vec<SeccompCondition>, seccompiler::BackendError> {
+fn condition(arg: &ArgRule) -> Option<Result<SeccompCondition, seccompiler::BackendError>> {
     let (length, width) = if arg.low32 {
         (SeccompCmpArgLen::Dword, u64::from(u32::MAX))
     } else {
         (SeccompCmpArgLen::Qword, u64::MAX)
     };
-    let one = |op, value: u64| {
-        SeccompCondition::new(arg.index, length.clone(), op, value & width).map(|c| vec![c])
+    let (op, value) = match arg.op {
+        ArgOp::Equals { value } => (SeccompCmpOp::Eq, value),
+        ArgOp::Differs { value } => (SeccompCmpOp::Ne, value),
+        ArgOp::Masked { mask, value } => (SeccompCmpOp::MaskedEq(mask & width), value & mask),
+        ArgOp::AnyBit { .. } => return None,
     };
-    match arg.op {
-        ArgOp::Equals { value } => one(SeccompCmpOp::Eq, value),
-        ArgOp::Differs { value } => one(SeccompCmpOp::Ne, value),
-        ArgOp::Masked { mask, value } => one(SeccompCmpOp::MaskedEq(mask & width), value & mask),
-        ArgOp::AnyBit { mask } => (0..64)
-            .map(|bit| 1u64 << bit)
-            .filter(|bit| mask & width & bit != 0)
-            .map(|bit| {
-                let op = SeccompCmpOp::MaskedEq(bit);
-                SeccompCondition::new(arg.index, length.clone(), op, bit)
-            })
-            .collect(),
+    Some(SeccompCondition::new(arg.index, length, op, value & width))
+}
+
+fn any_bit(row: &SyscallRule, arg: &ArgRule, mask: u64) -> Result<BpfProgram, SetupFault> {
+    if arg.index > ARGUMENT_LAST {
+        return Err(bad(row, "a system call has six arguments"));
     }
+    let offset = OFFSET_ARGUMENTS + 8 * u32::from(arg.index);
+    let (low, high) = if cfg!(target_endian = "little") {
+        (offset, offset + 4)
+    } else {
+        (offset + 4, offset)
+    };
+    let mut halves = vec![(low, mask as u32)];
+    if !arg.low32 {
+        halves.push((high, (mask >> 32) as u32));
+    }
+    halves.retain(|(_, mask)| *mask != 0);
+    if halves.is_empty() {
+        return Err(bad(row, "a mask that selects no bit"));
+    }
+    let mut body = Vec::new();
+    for (at, (offset, mask)) in halves.iter().enumerate() {
+        // A hit jumps over the other half's test, and over the miss.
+        let left = 2 * (halves.len() - at - 1) as u8 + 1;
+        body.push(statement(LOAD_WORD, *offset));
+        body.push(jump(JUMP_ANY_BIT, *mask, left, 0));
+    }
+    body.push(MISS);
+    Ok(body)
+}
+
+fn arch() -> Result<TargetArch, String> {
+    std::env::consts::ARCH
+        .try_into()
+        .map_err(|e| format!("{e}"))
 }
 
 /// Where a range of syscall numbers goes.
@@ -276,10 +304,15 @@ fn emit_dispatch(leaves: BTreeMap<u32, Leaf>, program: &mut BpfProgram) {
                 bodies: none,
                 end: Some(verdict),
             } if none.is_empty() => put(number, Target::Return(verdict)),
-            leaf => {
-                put(number, Target::Body(bodies.len()));
-                bodies.push(leaf);
-            }
+            // Calls that differ in name only (chmod and fchmod) share a body: what an install costs
+            // grows with the program's length.
+            leaf => match bodies.iter().position(|known| *known == leaf) {
+                Some(same) => put(number, Target::Body(same)),
+                None => {
+                    put(number, Target::Body(bodies.len()));
+                    bodies.push(leaf);
+                }
+            },
         }
         put(number + 1, Target::Return(libc::SECCOMP_RET_ALLOW));
     }
@@ -350,3 +383,6 @@ fn bad(row: &SyscallRule, why: &str) -> SetupFault {
     let text = format!("row {} of the syscall list ({}): {why}", row.rule, row.name);
     broken("seccomp", None, libc::EINVAL, text)
 }
+
+#[cfg(test)]
+mod tests;

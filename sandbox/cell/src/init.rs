@@ -20,7 +20,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use rustix::mount::MountAttrFlags;
 
-use crate::call::{self, Call, NOT_RUN};
+use crate::call::{self, After, Call, NOT_RUN};
 use crate::caps;
 use crate::fault::{At, broken, fault};
 use crate::frame::Channel;
@@ -44,10 +44,17 @@ pub enum Extent {
 pub fn run(session: Session, call: Call, mut report: Channel) -> ! {
     let extent = session.extent();
     let drain = Duration::from_millis(call.limits.drain_ms);
+    let holds = matches!(call.after, After::Hold(_));
     let code = match start(session, call, &report, extent) {
         Ok(None) => NOT_RUN,
         Ok(Some(main)) => match attend(main, drain, extent, &mut report) {
-            Ok(()) => 0,
+            Ok(exit) => {
+                if holds && exit.background == 0 {
+                    // Nothing is ever sent here: this returns when the broker is gone.
+                    drop(report.recv_raw());
+                }
+                0
+            }
             Err(fault) => tell(&mut report, fault),
         },
         Err(fault) => tell(&mut report, fault),
@@ -99,12 +106,15 @@ fn start(
     };
     let children = SignalFd::with_flags(&SigSet::from(Signal::SIGCHLD), SfdFlags::SFD_CLOEXEC)
         .at("init-signals")?;
-    // Everything else the broker had open: its channel, other calls, this call's output.
-    let keep = [
+    let mut keep = vec![
         report.as_fd().as_raw_fd(),
         started.as_raw_fd(),
         children.as_fd().as_raw_fd(),
     ];
+    if let After::Hold(held) = &call.after {
+        keep.extend(held.iter().map(AsRawFd::as_raw_fd));
+    }
+    // Everything else the broker had open: its channel, other calls, this call's output.
     sys::close_except(&keep, CloseRange::Close).at("close-descriptors")?;
     std::mem::forget((session, call, starting, child.pidfd));
     let mut byte = [0];
@@ -144,7 +154,7 @@ fn attend(
     drain: Duration,
     extent: Extent,
     report: &mut Channel,
-) -> Result<(), SetupFault> {
+) -> Result<Exit, SetupFault> {
     report
         .send_json(&Report::Started, &[])
         .map_err(|e| broken("report", None, libc::EPIPE, e.to_string()))?;
@@ -157,6 +167,7 @@ fn attend(
             let exit = count_background(exit, children, extent);
             return report
                 .send_json(&Report::Exited { exit }, &[])
+                .map(|()| exit)
                 .map_err(|e| broken("report", None, libc::EPIPE, e.to_string()));
         }
         let left = ended.map(|(_, at)| (at + drain).saturating_duration_since(Instant::now()));

@@ -138,6 +138,12 @@ impl Lookout {
         })
     }
 
+    /// A descriptor that keeps this process's mount namespace alive.
+    pub fn own_mounts(&self) -> Result<OwnedFd, Errno> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        openat(self.proc.as_fd(), "self/ns/mnt", flags, Mode::empty())
+    }
+
     pub fn set_pinned(&mut self, pinned: Vec<PathBuf>) {
         self.pinned = pinned;
     }

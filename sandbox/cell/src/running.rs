@@ -25,7 +25,7 @@ use crate::wire::{Exit, Report};
 const GRACE: Duration = Duration::from_secs(3);
 
 pub struct Running {
-    pub id: u64,
+    id: u64,
     pub pid: i32,
     pidfd: OwnedFd,
     /// `None` once its end was seen.
@@ -39,7 +39,10 @@ pub struct Running {
     exit: Option<(Exit, Instant)>,
     fault: Option<SetupFault>,
     end: CallEnd,
+    /// Init is gone; there is nothing more to wait for.
     over: bool,
+    /// The end has been told.
+    told: bool,
     evidence: Evidence,
 }
 
@@ -74,6 +77,7 @@ impl Running {
             fault: None,
             end: CallEnd::default(),
             over: false,
+            told: false,
             evidence: Evidence::default(),
         }
     }
@@ -84,6 +88,16 @@ impl Running {
             .into_iter()
             .flatten()
             .min()
+    }
+
+    /// Whether init saw its call to the end.
+    pub fn has_exited(&self) -> bool {
+        self.exit.is_some()
+    }
+
+    /// Whether this id means this call; an ended one does not have it any more.
+    pub fn is_called(&self, id: u64) -> bool {
+        self.id == id && !self.told
     }
 
     pub fn is_over(&self) -> bool {
@@ -122,6 +136,12 @@ impl Running {
         }
         if ready.report {
             self.read_report(events);
+            let alone = self.exit.is_some_and(|(exit, _)| exit.background == 0);
+            if alone && session.extent() == Extent::Namespace {
+                // Only init is left, on its way out. What that takes (a mount namespace goes after
+                // a grace period of the kernel) is not part of the call.
+                self.tell(Ended::default(), events);
+            }
         }
         if ready.init {
             self.collect(events);
@@ -224,17 +244,21 @@ impl Running {
         self.over = true;
     }
 
-    /// Reports everything there is to say about an ended call.
-    pub fn finish(self, orphans: Ended, events: &mut VecDeque<FromBroker>) {
+    /// Reports everything there is to say about an ended call, once.
+    pub fn tell(&mut self, orphans: Ended, events: &mut VecDeque<FromBroker>) {
         let call = self.id;
-        if let Some(fault) = self.fault {
+        if std::mem::replace(&mut self.told, true) {
+            return;
+        }
+        self.deadline = None;
+        if let Some(fault) = self.fault.take() {
             events.push_back(FromBroker::NotRun { call, fault });
             return;
         }
-        for denial in self.evidence.into_denials() {
+        for denial in std::mem::take(&mut self.evidence).into_denials() {
             events.push_back(FromBroker::Denied { call, denial });
         }
-        let mut end = self.end;
+        let mut end = self.end.clone();
         let ended_at = match self.exit {
             Some((exit, at)) => {
                 end.exit_code = exit.exit_code;

@@ -2,9 +2,8 @@
 //! replaces under a running call.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
@@ -13,7 +12,6 @@ use rustix::io::Errno;
 use crate::fault::At;
 use crate::protect::Pins;
 use crate::protocol::SetupFault;
-use crate::sys::{self, CloseRange};
 
 const BUFFER_BYTES: usize = 16 << 10;
 
@@ -74,25 +72,6 @@ impl Watch {
         }
         pins.names()
             .try_for_each(|name| self.add(&name, Meaning::Pinned))
-    }
-
-    /// Gives the instance to a process that does nothing but close it, once this one has ended.
-    ///
-    /// Closing a used instance waits for a grace period of the kernel (fsnotify_destroy_group,
-    /// about 20 ms), and a process that ends closes what it has before its parent hears of it.
-    pub fn leave_behind(self) -> io::Result<()> {
-        let (ended, held) = io::pipe()?;
-        let Some(_) = sys::clone_into(0)? else {
-            let keep = [self.inotify.as_raw_fd(), ended.as_raw_fd()];
-            let closed = sys::close_except(&keep, CloseRange::Close);
-            let mut byte = [0];
-            // The end of the pipe is the end of the process that was waited for.
-            let waited = (&ended).read(&mut byte);
-            sys::exit_now(i32::from(closed.is_err() || waited.is_err()));
-        };
-        // Stays open until this process ends.
-        std::mem::forget(held);
-        Ok(())
     }
 
     /// What was seen since the last look. Never blocks.

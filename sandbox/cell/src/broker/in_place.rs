@@ -59,7 +59,8 @@ impl InPlace {
     ) -> Result<(CallEnd, Vec<Denial>), SetupFault> {
         let id = self.calls;
         self.calls += 1;
-        self.broker.start(id, what, self.limits, fds)?;
+        let after = self.broker.hold()?;
+        self.broker.start(id, what, (self.limits, after), fds)?;
         let mut events = VecDeque::new();
         let mut denials = Vec::new();
         let mut by = None;
@@ -113,12 +114,10 @@ impl InPlace {
         Ok(appeared)
     }
 
-    /// Before a process ends that somebody waits for.
-    pub fn leave(self) -> Result<(), SetupFault> {
-        match self.broker.session.and_then(|session| session.fence) {
-            Some(fenced) => fenced.watch.leave_behind().at("watch"),
-            None => Ok(()),
-        }
+    /// Before a process ends that somebody waits for: what the session has open stays open until
+    /// then, because the inits of its calls wait for that and close it afterwards.
+    pub fn leave(self) {
+        std::mem::forget(self);
     }
 }
 
@@ -130,7 +129,7 @@ pub fn run_one(
 ) -> Result<(CallEnd, Vec<Denial>), SetupFault> {
     let mut session = InPlace::open(plan, no_worker)?;
     let ended = session.run(what, stdio.into())?;
-    session.leave()?;
+    session.leave();
     Ok(ended)
 }
 
