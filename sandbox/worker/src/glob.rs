@@ -65,10 +65,7 @@ fn rooted(pattern: &str, base: &Path) -> (PathBuf, String) {
     }
     let parts: Vec<&str> = pattern.split('/').collect();
     let wild = |part: &&str| part.contains(['*', '?', '[', '{', '\\']);
-    let fixed = parts
-        .iter()
-        .position(wild)
-        .unwrap_or(parts.len() - 1);
+    let fixed = parts.iter().position(wild).unwrap_or(parts.len() - 1);
     let base = PathBuf::from(format!(
         "/{}",
         parts[..fixed].join("/").trim_start_matches('/')

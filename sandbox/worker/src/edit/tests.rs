@@ -50,6 +50,34 @@ fn what_was_not_read_or_not_shown_is_not_changed() {
 }
 
 #[test]
+fn every_line_of_a_match_must_have_been_shown() {
+    let bench = Bench::new();
+    bench.put("f", "1\n2\n3\n4\n");
+    let (response, _) = bench.ask(&read("f", 1, 2), &[]);
+    let Response::Read { file, .. } = response else {
+        panic!()
+    };
+    let part = Observation {
+        path: file.path,
+        sha256: file.sha256,
+        seen: file.seen,
+    };
+    let refused = bench.edit("f", "2\n3", "x", vec![part.clone()]);
+    assert_eq!(code(&refused), ErrorCode::NotSeen);
+    assert!(error(&refused).text.contains("line 3"), "{refused:?}");
+    // The line feed belongs to the line it ends.
+    let response = bench.edit("f", "2\n", "x", vec![part]);
+    let Response::Edited { file, .. } = response else {
+        panic!("{response:?}")
+    };
+    assert_eq!(
+        (bench.text("f").as_str(), file.seen),
+        ("1\nx3\n4\n", vec![(1, 1)]),
+        "a line that ends in one that was not shown does not count"
+    );
+}
+
+#[test]
 fn no_match_and_many_matches_say_what_to_do() {
     let bench = Bench::new();
     bench.put("f", "  a = 1\nb\na = 1\n");
