@@ -69,7 +69,7 @@ fn run(workspace: PathBuf, mode: Option<Mode>, mut argv: Vec<String>) -> Result<
             ran.denials
                 .iter()
                 .for_each(|denial| say(&render_denial(denial)));
-            sweep::lines(&ran.swept).iter().for_each(|line| say(line));
+            sweep::told(&ran.swept).iter().for_each(|line| say(line));
             Ok(code(
                 ran.end
                     .exit_code

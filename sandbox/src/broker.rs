@@ -48,9 +48,14 @@ pub enum RunError {
     /// Before the command ran.
     #[error("{} ({})", .0.step, .0.text)]
     Setup(Box<SetupFault>),
-    /// The command has run; what it left was not swept.
-    #[error("new protected names were not swept: {text}: {}", names.join(", "))]
-    Sweep { text: String, names: Vec<String> },
+}
+
+/// The command has run; what it left was not swept.
+#[derive(Debug, thiserror::Error)]
+#[error("new protected names were not looked after ({text}): {}", names.join(", "))]
+pub struct SweepError {
+    pub text: String,
+    pub names: Vec<String>,
 }
 
 /// What became of a command that ran in place.
@@ -59,7 +64,7 @@ pub struct InPlaceEnd {
     pub end: CallEnd,
     pub denials: Vec<Denial>,
     /// Protected names that appeared.
-    pub swept: Swept,
+    pub swept: Result<Swept, SweepError>,
 }
 
 /// Runs one command under `plan` in this process, on its own standard streams, waits, and sweeps.
@@ -77,7 +82,7 @@ pub fn run_in_place(plan: &Plan, line: CommandLine) -> Result<InPlaceEnd, RunErr
         cwd: cwd.clone(),
     };
     let (end, denials) = session.run(what, stdio).map_err(setup)?;
-    let swept = sweep(&mut session, plan, cwd)?;
+    let swept = sweep(&mut session, plan, cwd);
     session.leave();
     Ok(InPlaceEnd {
         end,
@@ -91,7 +96,7 @@ fn setup(fault: SetupFault) -> RunError {
 }
 
 /// A worker call of its own, made only where a name appeared.
-fn sweep(session: &mut InPlace, plan: &Plan, cwd: PathBuf) -> Result<Swept, RunError> {
+fn sweep(session: &mut InPlace, plan: &Plan, cwd: PathBuf) -> Result<Swept, SweepError> {
     let appeared = session
         .appeared()
         .map_err(|fault| failed(&[], &fault.text))?;
@@ -100,18 +105,18 @@ fn sweep(session: &mut InPlace, plan: &Plan, cwd: PathBuf) -> Result<Swept, RunE
         return Ok(Swept::default());
     };
     let text = |error: &dyn std::fmt::Display| failed(&appeared, &error.to_string());
-    let (ours, theirs) = UnixStream::pair()?;
+    let (ours, theirs) = UnixStream::pair().map_err(|error| text(&error))?;
     let mut ours = Channel::new(ours, Rights::Refused);
     // Nobody reads yet: what does not fit the socket's buffer is an error and not a wait.
     ours.set_deadline(Instant::now().checked_add(SWEEP));
     ours.send_json(&request, &[])
         .map_err(|error| text(&error))?;
     let null = || {
-        std::fs::OpenOptions::new()
+        let file = std::fs::OpenOptions::new()
             .read(true)
             .write(true)
-            .open("/dev/null")
-            .map(OwnedFd::from)
+            .open("/dev/null");
+        file.map(OwnedFd::from).map_err(|error| text(&error))
     };
     let fds = vec![null()?, null()?, null()?, theirs.into()];
     session
@@ -124,12 +129,12 @@ fn sweep(session: &mut InPlace, plan: &Plan, cwd: PathBuf) -> Result<Swept, RunE
     }
 }
 
-fn failed(appeared: &[PathBuf], text: &str) -> RunError {
+fn failed(appeared: &[PathBuf], text: &str) -> SweepError {
     let names = appeared
         .iter()
         .map(|path| inert(&path.to_string_lossy()))
         .collect();
-    RunError::Sweep {
+    SweepError {
         text: text.to_owned(),
         names,
     }

@@ -39,6 +39,14 @@ pub fn request(plan: &Plan, facts: &ReadyFacts) -> Option<Request> {
     })
 }
 
+/// Everything there is to say about a sweep, or why there was none.
+pub fn told<E: std::fmt::Display>(swept: &Result<Swept, E>) -> Vec<String> {
+    match swept {
+        Ok(swept) => lines(swept),
+        Err(error) => vec![error.to_string()],
+    }
+}
+
 /// A line for each name, with the command that puts it back.
 pub fn lines(swept: &Swept) -> Vec<String> {
     let moved = swept.moved.iter().map(|moved| {

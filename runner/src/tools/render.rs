@@ -88,7 +88,9 @@ pub fn response(response: Response, bulk: Vec<u8>) -> Rendered {
         Response::Grep {
             count, cut, files, ..
         } => listed(bulk, count, cut, &format!("matches in {files} files")),
-        Response::Manifest { .. } | Response::Canary { .. } => unexpected(),
+        Response::Manifest { .. } | Response::Swept { .. } | Response::Canary { .. } => {
+            unexpected()
+        }
         Response::Error { error } => refused(error),
     }
 }

@@ -1,14 +1,14 @@
 //! `curfew sandbox -- CMD`: the broker in this very process, standard streams passed through.
 
 use std::ffi::OsString;
-use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use curfew_cell::broker::run_one;
-use curfew_cell::protocol::{CallEnd, Denial, SetupFault, What};
+use curfew_cell::protocol::{CallEnd, Denial, SetupFault};
 use curfew_policy::Mode;
-use curfew_sandbox::{compile, explain, explain_compile, probe, render_denial};
+use curfew_sandbox::broker::{RunError, run_in_place};
+use curfew_sandbox::client::CommandLine;
+use curfew_sandbox::{compile, explain, explain_compile, probe, render_denial, sweep};
 use rustix::fs::{Access, access};
 
 use crate::cli::SandboxArgs;
@@ -73,19 +73,24 @@ fn confined(args: &SandboxArgs, printer: &mut Printer) -> Result<i32, Fault> {
         printer.fault(&Fault::new(NOT_FOUND, format!("{name}: not found")));
         return Ok(NOT_FOUND);
     };
-    let what = What::Command {
+    let line = CommandLine {
         argv: argv(&program, &args.command)?,
         env: wanted.confinement.env.clone(),
         cwd: wanted.confinement.workspace.clone(),
     };
-    match run_one(&plan, what, stdio()?) {
-        Ok((end, denials)) => {
+    match run_in_place(&plan, line) {
+        Ok(ran) => {
             if !args.quiet {
-                tell(&denials, printer);
+                tell(&ran.denials, printer);
             }
-            Ok(exit_code(&end, printer))
+            // Said even when quiet: something of the workspace was renamed.
+            for line in sweep::told(&ran.swept) {
+                printer.note(Tone::Warning, &format!("curfew: {line}"));
+            }
+            Ok(exit_code(&ran.end, printer))
         }
-        Err(fault) => not_run(&fault, printer),
+        Err(RunError::Setup(fault)) => not_run(&fault, printer),
+        Err(error @ RunError::Stdio(_)) => Err(Fault::sandbox(error.to_string())),
     }
 }
 
@@ -136,25 +141,6 @@ fn argv(program: &Path, command: &[OsString]) -> Result<Vec<String>, Fault> {
         std::iter::once(program.as_os_str()).chain(command.iter().skip(1).map(OsString::as_os_str));
     let words: Option<Vec<String>> = words.map(|word| word.to_str().map(str::to_owned)).collect();
     words.ok_or_else(|| Fault::usage("an argument of the command is not UTF-8"))
-}
-
-fn stdio() -> Result<[OwnedFd; 3], Fault> {
-    let failed =
-        |error: std::io::Error| Fault::sandbox(format!("a standard stream is closed: {error}"));
-    Ok([
-        std::io::stdin()
-            .as_fd()
-            .try_clone_to_owned()
-            .map_err(failed)?,
-        std::io::stdout()
-            .as_fd()
-            .try_clone_to_owned()
-            .map_err(failed)?,
-        std::io::stderr()
-            .as_fd()
-            .try_clone_to_owned()
-            .map_err(failed)?,
-    ])
 }
 
 fn tell(denials: &[Denial], printer: &mut Printer) {
