@@ -208,7 +208,9 @@ fn check_table(
 }
 
 fn mode_of(profile: &str, text: &str) -> Result<Mode, PolicyError> {
-    let mode: Mode = text.parse()?;
+    let mode: Mode = text
+        .parse()
+        .map_err(|name: nearest::UnknownName| value(profile, "mode", name.to_string()))?;
     if mode == Mode::DangerFullAccess {
         let text = "danger-full-access is only ever typed with --mode, never configured".to_owned();
         return Err(value(profile, "mode", text));

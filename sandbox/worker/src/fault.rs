@@ -41,7 +41,7 @@ impl Fault {
             Errno::FBIG => (ErrorCode::TooLarge, format!("{shown} would be too large")),
             errno if is_denial(errno) => (
                 ErrorCode::Denied,
-                format!("{op} {shown}: {errno}. It lies outside what this run may change or read"),
+                format!("{op} {shown}: {errno}. Neither the sandbox nor a retry will allow it"),
             ),
             errno => (ErrorCode::Io, format!("{op} {shown}: {errno}")),
         };
