@@ -173,6 +173,10 @@ impl Lookout {
     }
 
     fn change(&self, op: &str, path: &Path) -> Option<Denial> {
+        // What is not there is not refused but missing, except to an open that may make it.
+        if op != "open-write" && !is_there(path) {
+            return None;
+        }
         match mount_of(path)? {
             Mount::Writable => None,
             Mount::ReadOnly => Some(self.read_only(op, path)),
@@ -180,6 +184,11 @@ impl Lookout {
     }
 
     fn name(&self, op: &str, path: &Path) -> Option<Denial> {
+        // A name that exists answers EEXIST before anything else is looked at: `mkdir -p` asks for
+        // each directory on the way.
+        if matches!(op, "mkdir" | "mknod" | "symlink" | "link") && is_there(path) {
+            return None;
+        }
         let parent = path.parent()?;
         match mount_of(parent)? {
             Mount::ReadOnly => Some(self.read_only(op, path)),
@@ -303,6 +312,10 @@ fn mount_of(path: &Path) -> Option<Mount> {
     } else {
         Mount::Writable
     })
+}
+
+fn is_there(path: &Path) -> bool {
+    statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::empty()).is_ok()
 }
 
 fn is_mount_point(path: &Path) -> bool {

@@ -46,3 +46,25 @@ fn text_is_read_up_to_its_end_and_not_beyond_the_longest_path() {
     assert_eq!(read_text(own, endless.as_ptr() as u64), None);
     assert_eq!(read_text(own, 8), None);
 }
+
+/// /proc is a tree where everything counts as read-only.
+#[test]
+fn what_exists_or_is_missing_is_not_refused() {
+    let lookout = Lookout::new(NetPlan::Empty).unwrap();
+    for op in ["mkdir", "mknod", "symlink", "link"] {
+        assert_eq!(lookout.name(op, Path::new("/proc/self")), None, "{op}");
+        let made = lookout.name(op, Path::new("/proc/none"));
+        assert_eq!(made.map(|denial| denial.errno), Some(libc::EROFS), "{op}");
+    }
+    for op in ["chmod", "chown", "utime", "setxattr", "truncate"] {
+        assert_eq!(lookout.change(op, Path::new("/proc/none")), None, "{op}");
+        let changed = lookout.change(op, Path::new("/proc/version"));
+        assert!(changed.is_some(), "{op}");
+    }
+    assert!(
+        lookout
+            .change("open-write", Path::new("/proc/none"))
+            .is_some()
+    );
+    assert!(lookout.name("unlink", Path::new("/proc/version")).is_some());
+}
