@@ -3,9 +3,9 @@
 //! [`RealDisk`] is the only implementation in the product. Tests put another one in its place to
 //! count, fail or lose operations; a simulated disk has to implement this much and no more.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use rustix::fs::{FlockOperation, OFlags};
@@ -18,7 +18,8 @@ const HOLDER_BYTES_MAX: u64 = 4096;
 /// Directories, and opening what is in them. Paths are absolute or relative to the process; the
 /// last component is never followed when it is a symbolic link.
 pub trait Disk: Send + Sync {
-    /// Makes a directory and its missing parents, 0700, durable.
+    /// Makes a directory and its missing parents, 0700, durable. One of ours that was there and is
+    /// open to others is closed to them.
     fn create_root(&self, path: &Path) -> io::Result<()>;
     /// Makes one directory, 0700. An existing one is an error.
     fn create_dir(&self, path: &Path) -> io::Result<()>;
@@ -92,16 +93,13 @@ pub struct RealDisk;
 
 impl Disk for RealDisk {
     fn create_root(&self, path: &Path) -> io::Result<()> {
-        if path.is_dir() {
-            return Ok(());
+        create_missing(path)?;
+        let meta = fs::metadata(path)?;
+        let ours = meta.uid() == rustix::process::geteuid().as_raw();
+        if ours && meta.mode() & 0o077 != 0 {
+            fs::set_permissions(path, Permissions::from_mode(DIR_MODE))?;
         }
-        let parent = path.parent().unwrap_or(Path::new("/"));
-        self.create_root(parent)?;
-        match self.create_dir(path) {
-            Ok(()) => self.sync_dir(parent),
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
-            Err(e) => Err(e),
-        }
+        Ok(())
     }
 
     fn create_dir(&self, path: &Path) -> io::Result<()> {
@@ -206,6 +204,20 @@ impl Disk for RealDisk {
             return Err(e);
         }
         Ok(LockOutcome::Held(Box::new(file)))
+    }
+}
+
+/// Makes a directory and its missing parents, each durable in the one above.
+fn create_missing(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let parent = path.parent().unwrap_or(Path::new("/"));
+    create_missing(parent)?;
+    match RealDisk.create_dir(path) {
+        Ok(()) => RealDisk.sync_dir(parent),
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        Err(e) => Err(e),
     }
 }
 

@@ -37,6 +37,12 @@ pub enum StoreError {
     },
     #[error(transparent)]
     Damaged(Box<Damage>),
+    /// Nothing is wrong with the log: another curfew wrote it.
+    #[error(
+        "cannot read {}, line {}{}: {}; the log is as it was written and stays so",
+        .0.path.display(), .0.line, seq_text(.0.seq), .0.cause
+    )]
+    Foreign(Box<Damage>),
     #[error("cannot write the log {}: {fault}", path.display())]
     Write { path: PathBuf, fault: WriteFault },
     #[error("the writer of {} did not end within {waited_ms} ms; the lock stays until it does", path.display())]
@@ -47,6 +53,20 @@ pub enum StoreError {
     NoBlob { id: String, sha256: String },
     #[error("blob {} does not hash to its name (found {found}): it was changed after it was stored", path.display())]
     BlobDamaged { path: PathBuf, found: String },
+}
+
+impl From<Damage> for StoreError {
+    fn from(damage: Damage) -> StoreError {
+        use codec::Cause as Found;
+        match damage.cause {
+            Cause::Codec(
+                Found::NewerVersion { .. }
+                | Found::OldVersion { .. }
+                | Found::UnknownRequired { .. },
+            ) => StoreError::Foreign(Box::new(damage)),
+            _ => StoreError::Damaged(Box::new(damage)),
+        }
+    }
 }
 
 impl StoreError {

@@ -39,10 +39,10 @@ pub(crate) fn all(disk: &dyn Disk, root: &Path) -> Result<Vec<String>, StoreErro
 /// The one session that `text` names: its id, or the beginning of no other.
 pub(crate) fn resolve(disk: &dyn Disk, root: &Path, text: &str) -> Result<String, StoreError> {
     check(text)?;
-    let mut ids = all(disk, root)?;
-    if ids.iter().any(|id| id == text) {
+    if disk.kind(&root.join(text)).is_ok() {
         return Ok(text.to_owned());
     }
+    let mut ids = all(disk, root)?;
     ids.retain(|id| id.starts_with(text));
     ids.sort();
     match ids.len() {

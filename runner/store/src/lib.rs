@@ -37,4 +37,4 @@ pub use list::{Entry, LIST_CHECK_BYTES_MAX};
 pub use reader::{LogReader, Record, Tail, Torn};
 pub use reserve::{CLOSING_BYTES, RESERVE_BYTES};
 pub use store::{Inspected, LoadNote, Loaded, Store};
-pub use writer::{Closed, Closing, Status, Writer};
+pub use writer::{Closed, Status, Takes, Writer};

@@ -224,9 +224,3 @@ impl LogReader {
         Ok(self.tail)
     }
 }
-
-impl From<Damage> for StoreError {
-    fn from(damage: Damage) -> StoreError {
-        StoreError::Damaged(Box::new(damage))
-    }
-}

@@ -15,7 +15,7 @@ use crate::disk::{Disk, LogFile, Reserved, is_no_space};
 pub const RESERVE_BYTES: u64 = 1 << 20;
 /// The part of it that only closing events may use; the rest takes what was already submitted
 /// when the disk ran full.
-pub const CLOSING_BYTES: u64 = 256 << 10;
+pub const CLOSING_BYTES: u64 = 512 << 10;
 /// How far the reservation is moved at a time: one fallocate for this much log.
 const STEP_BYTES: u64 = 1 << 20;
 

@@ -111,6 +111,7 @@ impl Store {
                 id: header.id.clone(),
             });
         }
+        self.sweep();
         let temp = self.root.join(format!("{NEW_PREFIX}{}", header.id));
         self.disk
             .create_dir(&temp)
@@ -173,6 +174,22 @@ impl Store {
         };
         let core = self.core(&header.id, path, Log { file, reserve, at }, notify);
         Writer::start(core, self.held(&header.id, dir, header_line, lock))
+    }
+
+    /// Removes what a crash left of sessions that were being made: its lock was taken once (it says
+    /// by whom) and nobody holds it. What cannot be removed hides nothing and stays.
+    fn sweep(&self) {
+        let names = self.disk.names(&self.root).unwrap_or_default();
+        for name in names.iter().filter(|name| name.starts_with(NEW_PREFIX)) {
+            let left = self.root.join(name);
+            let lock = left.join(LOCK_NAME);
+            if matches!(self.disk.kind(&lock), Ok(Kind::File { bytes: 1.. }))
+                && let Ok(LockOutcome::Held(lock)) = self.disk.lock(&lock, b"")
+            {
+                drop(self.disk.remove_dir_all(&left));
+                drop(lock);
+            }
+        }
     }
 
     /// Opens a session for writing, by its id or the beginning of it: takes its lock, checks all

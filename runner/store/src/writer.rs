@@ -34,18 +34,20 @@ pub struct Writer {
 pub struct Status {
     /// The seq that the next event must have.
     pub next_seq: u64,
-    /// Why nothing (or nothing but closing events) is taken any more.
+    /// What went wrong, if anything did.
     pub fault: Option<WriteFault>,
-    /// With a fault: the log is whole and closing events still go in.
-    pub closing: Closing,
+    pub takes: Takes,
 }
 
-/// Whether closing events can follow.
+/// What a writer still takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Closing {
-    Possible,
+pub enum Takes {
+    /// Any events. With a fault: the disk is full, and they go into the reserve while it lasts.
+    Events,
+    /// The log is whole, but only closing events go in.
+    ClosingEvents,
     /// What is on disk is unknown; nothing more may be written.
-    Impossible,
+    Nothing,
 }
 
 /// The state in which a log was left.
@@ -93,7 +95,7 @@ impl Writer {
         let status = Status {
             next_seq: core.at.next_seq,
             fault: None,
-            closing: Closing::Possible,
+            takes: Takes::Events,
         };
         let shared = Arc::new(Mutex::new(status));
         let status = Arc::clone(&shared);
@@ -138,20 +140,14 @@ impl Writer {
 
     /// Queues events, all or none of which are taken. Waits when the writer is far behind.
     pub fn submit(&self, events: Vec<Event>, barrier: Barrier) -> Result<(), StoreError> {
-        if let Status {
-            fault: Some(fault), ..
-        } = self.status()
-            && !matches!(fault, WriteFault::NoSpace)
-        {
-            return Err(self.refused(fault));
-        }
+        self.refuse_unless(|takes| takes == Takes::Events)?;
         self.send(Command::Append { events, barrier })
     }
 
     /// Queues the last events of a run, which may use the reserve on a full disk. They must go on
     /// where [`Status::next_seq`] stands.
     pub fn submit_closing(&self, events: Vec<Event>) -> Result<(), StoreError> {
-        self.refuse_when_dead()?;
+        self.refuse_unless(|takes| takes != Takes::Nothing)?;
         self.send(Command::Closing { events })
     }
 
@@ -159,7 +155,7 @@ impl Writer {
     /// ([`WriteFault::NoSpace`]): what is open on disk is closed with `error{storage}` and a
     /// `result`, in the reserve. The run's own state may be ahead of the disk, so it is not asked.
     pub fn submit_storage_end(&self, now_ms: u64) -> Result<(), StoreError> {
-        self.refuse_when_dead()?;
+        self.refuse_unless(|takes| takes != Takes::Nothing)?;
         self.send(Command::StorageEnd { now_ms })
     }
 
@@ -188,13 +184,13 @@ impl Writer {
         }
     }
 
-    fn refuse_when_dead(&self) -> Result<(), StoreError> {
+    fn refuse_unless(&self, fits: impl Fn(Takes) -> bool) -> Result<(), StoreError> {
         match self.status() {
             Status {
                 fault: Some(fault),
-                closing: Closing::Impossible,
+                takes,
                 ..
-            } => Err(self.refused(fault)),
+            } if !fits(takes) => Err(self.refused(fault)),
             _ => Ok(()),
         }
     }
@@ -286,9 +282,10 @@ fn publish(core: &Core, shared: &Mutex<Status>) {
     let mut status = shared.lock().unwrap_or_else(PoisonError::into_inner);
     status.next_seq = core.at.next_seq;
     status.fault = core.fault();
-    status.closing = match core.health {
-        Health::Dead(_) => Closing::Impossible,
-        _ => Closing::Possible,
+    status.takes = match core.health {
+        Health::Open | Health::Full => Takes::Events,
+        Health::Refusing(_) => Takes::ClosingEvents,
+        Health::Dead(_) => Takes::Nothing,
     };
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 
 use curfew_store::disk::{Disk, Kind, LockOutcome, LogFile, RealDisk, Reserved};
-use curfew_store::{Barrier, Closing, Store, StoreError, Tail, WriteFault};
+use curfew_store::{Barrier, Store, StoreError, Tail, Takes, WriteFault};
 
 use crate::support::*;
 
@@ -355,7 +355,7 @@ fn after_a_failed_flush_nothing_is_taken() {
     {
         std::thread::yield_now();
     }
-    assert_eq!(writer.status().closing, Closing::Impossible);
+    assert_eq!(writer.status().takes, Takes::Nothing);
     assert!(writer.submit_closing(Vec::new()).is_err());
     let closed = writer.close().unwrap();
     assert!(

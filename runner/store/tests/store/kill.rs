@@ -8,7 +8,7 @@ fn what_was_acknowledged_survives_a_kill_at_any_point() {
     let place = Place::new();
     drop(place.store.create(&header("killed"), silent()).unwrap());
     let (mut torn, mut repaired) = (0, 0);
-    for round in 0..25 {
+    for round in 0..20 {
         let mut role = Role::spawn(command("append", place.store.root()));
         let mut durable = None;
         // Let it say more each round, so that kills fall at many places; then kill it mid-write.
@@ -49,5 +49,5 @@ fn what_was_acknowledged_survives_a_kill_at_any_point() {
         submit(&writer, script.run("goes on"));
         assert!(writer.close().unwrap().fault.is_none());
     }
-    println!("25 kills: {torn} torn tails, {repaired} repairs");
+    println!("20 kills: {torn} torn tails, {repaired} repairs");
 }

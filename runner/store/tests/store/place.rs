@@ -197,6 +197,43 @@ fn a_session_whose_making_failed_is_not_there() {
     assert!(!place.session("x").exists());
 }
 
+#[test]
+fn what_a_crash_left_of_a_session_goes_with_the_next() {
+    let place = Place::new();
+    place.finished("dead", 1);
+    place.finished("live", 1);
+    let (writer, _) = place.store.open("live", NOW_MS, silent()).unwrap();
+    for id in ["dead", "live"] {
+        fs::rename(
+            place.session(id),
+            place.store.root().join(format!(".new-{id}")),
+        )
+        .unwrap();
+    }
+    fs::create_dir(place.store.root().join(".new-begun")).unwrap();
+    place.finished("next", 1);
+    let left = |name: &str| place.store.root().join(name).exists();
+    assert!(!left(".new-dead"));
+    assert!(
+        left(".new-live") && left(".new-begun"),
+        "somebody is still making these"
+    );
+    drop(writer);
+}
+
+#[test]
+fn a_store_that_was_open_to_others_is_closed_to_them() {
+    let place = Place::new();
+    fs::create_dir_all(place.store.root()).unwrap();
+    fs::set_permissions(place.store.root(), fs::Permissions::from_mode(0o755)).unwrap();
+    place.finished("mine", 1);
+    let mode = fs::metadata(place.store.root())
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o700);
+}
+
 /// Root may write where the mode says no, so the opener is another user.
 #[test]
 fn a_read_only_directory_can_be_read_and_not_opened() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -39,6 +39,7 @@ pub struct Script {
     turn: u64,
     run: u64,
     run_is_open: bool,
+    header_stands: bool,
     /// Seqs of the open step's chunks.
     chunks: Vec<u64>,
 }
@@ -54,6 +55,7 @@ impl Script {
             match &event.body {
                 Body::TurnStart(start) => script.turn = start.turn,
                 Body::SandboxConfinement(_) => script.run += 1,
+                Body::RequestHeader(_) => script.header_stands = true,
                 _ => {}
             }
         }
@@ -83,13 +85,14 @@ impl Script {
         }
         self.run_is_open = true;
         self.run += 1;
+        let reason = match self.header_stands {
+            true => HeaderReason::Resume,
+            false => HeaderReason::Initial,
+        };
+        self.header_stands = true;
         let confinement = serde_json::from_str(CONFINEMENT).unwrap();
         let header = RequestHeader {
-            reason: if self.run == 1 {
-                HeaderReason::Initial
-            } else {
-                HeaderReason::Resume
-            },
+            reason,
             endpoint: "http://localhost/v1".to_owned(),
             model: "m".to_owned(),
             wire: "openai-chat/1".to_owned(),
@@ -323,6 +326,14 @@ impl Place {
         assert!(closed.fault.is_none(), "{closed:?}");
         fs::read(self.log(id)).unwrap()
     }
+}
+
+/// Puts other bytes in a file's place. ext4 flushes a file that is truncated and written again
+/// (auto_da_alloc); a new one it does not, and tests write thousands.
+pub fn replace(path: &Path, bytes: &[u8]) {
+    fs::remove_file(path).unwrap();
+    fs::write(path, bytes).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
 }
 
 pub fn submit(writer: &Writer, events: Vec<Event>) {

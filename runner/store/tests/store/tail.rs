@@ -22,7 +22,7 @@ fn a_torn_record_is_cut_at_whatever_byte_it_ends() {
     let start = last_line(&log);
     let events = place.store.inspect("torn").unwrap().events.len();
     for end in start + 1..log.len() - 1 {
-        fs::write(place.log("torn"), &log[..end]).unwrap();
+        replace(&place.log("torn"), &log[..end]);
         let inspected = place.store.inspect("torn").unwrap();
         assert_eq!(inspected.events.len(), events - 1, "cut at {end}");
         assert!(
@@ -54,7 +54,7 @@ fn a_torn_record_is_cut_at_whatever_byte_it_ends() {
 fn a_record_that_lacks_only_its_newline_is_kept() {
     let place = Place::new();
     let log = place.finished("newline", 2);
-    fs::write(place.log("newline"), &log[..log.len() - 1]).unwrap();
+    replace(&place.log("newline"), &log[..log.len() - 1]);
     assert_eq!(
         place.store.inspect("newline").unwrap().tail,
         Tail::NoNewline
@@ -70,7 +70,7 @@ fn a_log_cut_between_records_is_whole() {
     let place = Place::new();
     let log = place.finished("between", 2);
     let start = last_line(&log);
-    fs::write(place.log("between"), &log[..start]).unwrap();
+    replace(&place.log("between"), &log[..start]);
     assert_eq!(place.store.inspect("between").unwrap().tail, Tail::Clean);
 }
 
@@ -83,7 +83,7 @@ fn zeros_after_a_crash_are_a_torn_tail() {
     for kept in [start, start + 1, start + 40] {
         let mut bytes = log[..kept].to_vec();
         bytes.resize(kept + 5000, 0);
-        fs::write(place.log("zeros"), &bytes).unwrap();
+        replace(&place.log("zeros"), &bytes);
         let (writer, loaded) = place.store.open("zeros", NOW_MS, silent()).unwrap();
         assert!(
             matches!(loaded.notes[0], LoadNote::TornTailCut(_)),
@@ -100,7 +100,7 @@ fn a_header_is_never_cut() {
     let log = place.finished("header", 1);
     let header_end = log.iter().position(|byte| *byte == b'\n').unwrap();
     for end in 0..=header_end {
-        fs::write(place.log("header"), &log[..end]).unwrap();
+        replace(&place.log("header"), &log[..end]);
         let error = place.store.open("header", NOW_MS, silent()).err().unwrap();
         assert!(
             matches!(&error, StoreError::Damaged(damage) if damage.line == 1),
