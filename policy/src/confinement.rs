@@ -122,7 +122,7 @@ impl Confinement {
     /// Lowercase hex SHA-256 of the canonical JSON (struct order, no spaces).
     ///
     /// # Errors
-    /// When a path is not UTF-8; [`crate::resolve`] lets none in.
+    /// When a path is not UTF-8; [`crate::resolve()`] lets none in.
     pub fn digest(&self) -> Result<String, PolicyError> {
         let bytes = serde_json::to_vec(self).map_err(|fault| PolicyError::Bug {
             what: "confinement cannot be written as JSON",

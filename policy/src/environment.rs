@@ -17,6 +17,29 @@ const VALUE_BYTES_MAX: usize = 64 << 10;
 /// Of the operator's environment, passed on as they are (there are no secrets in them).
 const PLAIN: [&str; 4] = ["LANG", "LC_ALL", "LC_CTYPE", "TZ"];
 
+/// Variables that are passed on because the operator happens to have them, not because anybody
+/// asked: where toolchains are (the built-in profile's `env`) and how text looks. A resumed run
+/// does without those its session did not have.
+pub(crate) const INCIDENTAL: [&str; 17] = [
+    "CARGO_HOME",
+    "CONDA_PREFIX",
+    "DOTNET_ROOT",
+    "GOPATH",
+    "GOROOT",
+    "JAVA_HOME",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "NVM_DIR",
+    "PYENV_ROOT",
+    "PYENV_VERSION",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "TZ",
+    "VIRTUAL_ENV",
+    "VOLTA_HOME",
+];
+
 /// What an environment is made of.
 pub(crate) struct Parts<'a> {
     pub host: &'a BTreeMap<String, String>,

@@ -5,7 +5,9 @@
 //! host-independent, hashed, and logged first in every run. Nothing the model or the repository
 //! says reaches this crate.
 //!
-//! Start with [`confinement::Confinement`], then [`guarantee`].
+//! Start with [`profile`] (what is written), then [`resolve()`] (what it comes to), [`Confinement`]
+//! (what is enforced and logged), [`guarantee`] (what is promised about it) and
+//! [`narrower_or_equal`] (what a resumed run may have).
 
 pub mod confinement;
 pub mod environment;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::Confinement;
 use crate::confinement::Access;
+use crate::environment::INCIDENTAL;
 
 /// One way in which a confinement gives more than the logged one did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +96,7 @@ pub fn narrower_or_equal(now: &Confinement, logged: &Confinement) -> Vec<Widenin
 }
 
 /// `now` without what the host merely offers more of than it did (a toolchain installed since, a
-/// secret removed since): rows nobody typed. What was typed stays, and is judged.
+/// secret removed since, a JAVA_HOME set since): what nobody typed. What was typed stays, and is judged.
 #[must_use]
 pub fn intersect(now: &Confinement, logged: &Confinement) -> Confinement {
     let mut met = now.clone();
@@ -103,6 +104,9 @@ pub fn intersect(now: &Confinement, logged: &Confinement) -> Confinement {
         .retain(|path| *path == now.workspace || logged.access(path) >= Access::Read);
     met.private
         .retain(|path| logged.access(path) >= Access::Private);
+    let had = |name: &String| logged.env.iter().any(|(known, _)| known == name);
+    met.env
+        .retain(|(name, _)| had(name) || !INCIDENTAL.contains(&name.as_str()));
     for (list, old) in [
         (&mut met.closed, &logged.closed),
         (&mut met.mask, &logged.mask),

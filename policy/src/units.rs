@@ -47,3 +47,6 @@ fn split(text: &str) -> Option<(u64, &str)> {
     let (number, unit) = text.split_at(at);
     Some((number.parse().ok()?, unit.trim()))
 }
+
+#[cfg(test)]
+mod tests;

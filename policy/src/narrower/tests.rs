@@ -125,6 +125,15 @@ fn a_secret_removed_and_a_toolchain_installed_since_do_not_stop_a_resume() {
     assert_eq!(narrower_or_equal(&met, &logged), []);
     assert_eq!((met.read.len(), met.mask.len()), (1, 1));
 
+    let mut shell = logged.clone();
+    shell.env = vec![("JAVA_HOME".into(), "/opt/j".into())];
+    assert_eq!(narrower_or_equal(&intersect(&shell, &logged), &logged), []);
+    shell.env = vec![("TOKEN".into(), "x".into())];
+    assert!(
+        !holds(&intersect(&shell, &logged), &logged),
+        "somebody typed it"
+    );
+
     let typed = Confinement {
         write: vec!["/h/w".into(), "/srv".into()],
         ..logged.clone()

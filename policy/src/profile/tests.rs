@@ -188,3 +188,33 @@ fn a_profile_that_is_not_there_or_extends_itself() {
         Err(PolicyError::ExtendsCycle { .. })
     ));
 }
+
+#[test]
+fn the_example_of_the_documentation_is_a_profile() {
+    let text = include_str!("../../../profiles/README.md");
+    let example = text
+        .split("```toml\n")
+        .nth(1)
+        .unwrap()
+        .split("```")
+        .next()
+        .unwrap();
+    let profile = Profile::load("site", &|_| Some(example.to_owned())).unwrap();
+    assert_eq!(profile.limits.wall_ms, Some(1_200_000));
+    assert!(
+        profile
+            .read
+            .iter()
+            .any(|row| row.path == "$WORKSPACE/vendor")
+    );
+}
+
+#[test]
+fn what_the_default_profile_passes_on_is_known_to_be_incidental() {
+    let profile = Profile::load(DEFAULT, &|_| None).unwrap();
+    for row in &profile.env {
+        assert_eq!(row.value, None);
+        let known = crate::environment::INCIDENTAL.contains(&row.name.as_str());
+        assert!(known, "{}", row.name);
+    }
+}
