@@ -1,7 +1,7 @@
 //! Protected names: PE01 to PE03 and their relatives.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use crate::plans::{self, Who};
 use crate::runner::Tests;
@@ -164,10 +164,14 @@ fn replaced(who: Who) {
     repository(&folder, who, "ws");
     let config = folder.join("ws/.git/config");
     let mut broker = Broker::start(who, &plans::write_mode(who, &folder.ws()));
-    // A change that keeps the inode, a chmod, ends nothing.
-    let (id, out, _err) = broker.launch_sh("echo up; while :; do sleep 0.01; done");
+    // A change that keeps the inode ends nothing.
+    let (id, _out, _err) = broker.launch_sh("until [ -e go ]; do sleep 0.01; done; exit 5");
     broker.wait_started(id);
-    drop(out);
+    fs::set_permissions(&config, fs::Permissions::from_mode(0o600)).unwrap();
+    folder.write(who, "ws/go", "");
+    assert_eq!(broker.wait_end(id).unwrap().0.exit_code, Some(5));
+    let (id, _out, _err) = broker.launch_sh("while :; do sleep 0.01; done");
+    broker.wait_started(id);
     let new = folder.write(who, "config.new", "[host]\n");
     fs::rename(&new, &config).unwrap();
     let (end, denials) = broker.wait_end(id).unwrap();
