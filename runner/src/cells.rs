@@ -14,7 +14,7 @@ use curfew_cell::protocol::{CallEnd, Denial, FromBroker, ReadyFacts, SetupFault}
 use curfew_sandbox::client::{
     BrokerEvent, CallError, Client, CommandLine, StartError, WorkerError,
 };
-use curfew_worker::protocol::{Request, Response};
+use curfew_worker::protocol::{Request, Response, Swept};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// A broker ends a call within its wall limit; this is how much longer its word may take.
@@ -34,6 +34,8 @@ pub enum CellError {
     Lost,
     #[error(transparent)]
     Worker(#[from] WorkerError),
+    #[error("new protected names were not looked for: {0}")]
+    Sweep(String),
 }
 
 /// What the broker said about one call.
@@ -58,6 +60,8 @@ pub struct Cells {
     next: AtomicU64,
     workspace: PathBuf,
     limits: CallLimits,
+    /// Absent where no call can plant anything.
+    sweep: Option<Request>,
 }
 
 /// A command that runs. Reading it gives its output, both streams in the order of writing, until
@@ -94,12 +98,14 @@ impl Cells {
         let on_event = Box::new(move |event| hear(&heard, &mut on_denied, event));
         let client = Client::start(exe, plan, on_event)?;
         let (workspace, limits) = (plan.workspace.clone(), plan.limits);
+        let sweep = curfew_sandbox::sweep::request(plan, client.facts());
         Ok(Cells {
             client,
             routes,
             next: AtomicU64::new(1),
             workspace,
             limits,
+            sweep,
         })
     }
 
@@ -155,6 +161,18 @@ impl Cells {
         };
         let (response, bulk) = exchanged?;
         Ok((response, bulk, ended))
+    }
+
+    /// Looks for protected names that appeared, and renames what could run or be obeyed outside.
+    pub fn sweep(&self) -> Result<Swept, CellError> {
+        let Some(request) = &self.sweep else {
+            return Ok(Swept::default());
+        };
+        match self.worker(self.number(), request, &[])? {
+            (Response::Swept { swept }, ..) => Ok(swept),
+            (Response::Error { error }, ..) => Err(CellError::Sweep(error.text)),
+            _ => Err(CellError::Sweep(String::from("another answer"))),
+        }
     }
 
     /// Ends a call now. One that has ended already is none of the broker's any more.

@@ -32,6 +32,8 @@ pub struct Checked {
     pub facts: Vec<Body>,
     pub passed: Passed,
     pub tail: String,
+    /// What it left that tools outside would obey, for the operator.
+    pub swept: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +83,10 @@ impl Check {
         let end = ended
             .map_err(|error| Fault::sandbox(format!("the check could not be run: {error}")))?
             .end;
+        let swept = match self.cells.sweep() {
+            Ok(swept) => curfew_sandbox::sweep::lines(&swept),
+            Err(error) => vec![error.to_string()],
+        };
         let passed = if end.exit_code == Some(0) && !end.timed_out {
             Passed::Yes
         } else {
@@ -98,6 +104,7 @@ impl Check {
             facts: vec![Body::CheckResult(check)],
             passed,
             tail,
+            swept,
         })
     }
 }

@@ -10,17 +10,17 @@ use curfew_engine::event::{Enforcement, SandboxConfinement};
 use curfew_policy::confinement::Net;
 use curfew_policy::guarantee::{Shortfall, Verdict, decide};
 use curfew_policy::profile::{DEFAULT, EnvRow, PROFILE_BYTES_MAX, Profile};
-use curfew_policy::resolve::{Asked, Host as PolicyHost, resolve};
-use curfew_policy::{Confinement, GuaranteeReport, Mode, PolicyError, State};
+use curfew_policy::{Asked, Confinement, GuaranteeReport, Mode, PolicyError, State};
 use curfew_sandbox::client::StartError;
-use curfew_sandbox::{Explanation, Tier, compile, explain, explain_compile, probe, report};
+use curfew_sandbox::{
+    Explanation, Operator, Tier, compile, explain, explain_compile, probe, report,
+};
 use curfew_worker::protocol::{Finding, Response};
 
 use crate::cells::{Cells, OnDenied};
 use crate::cli::{ConfineArgs, NetArg};
 use crate::config::Environment;
 use crate::fault::{Fault, code};
-use crate::host::{self, Host};
 use crate::workspace;
 
 /// What is wanted: absolute facts, nothing tried on the host yet.
@@ -52,60 +52,58 @@ pub fn wanted(
     args: &ConfineArgs,
     wall_ms: Option<u64>,
     environment: &Environment,
-    host: &Host,
     configured: Option<&str>,
 ) -> Result<Wanted, Fault> {
     let name = args.profile.as_deref().or(configured).unwrap_or(DEFAULT);
-    let mode_now = args.mode.unwrap_or(Mode::WorkspaceWrite);
-    let place = workspace::resolve(args.cwd.as_deref(), mode_now, &host.homes())?;
+    let typed = args.cwd.as_deref().unwrap_or(Path::new("."));
+    let workspace = workspace::directory(typed, "workspace")?;
     let add_dirs: Result<Vec<PathBuf>, Fault> = args
         .add_dir
         .iter()
         .map(|dir| workspace::directory(dir, "--add-dir"))
         .collect();
     let add_dirs = add_dirs?;
-    let roots: Vec<PathBuf> = std::iter::once(place.path.clone())
-        .chain(add_dirs.iter().cloned())
+    let roots: Vec<PathBuf> = std::iter::once(&workspace)
+        .chain(&add_dirs)
+        .cloned()
         .collect();
+    let operator = Operator::of(&workspace);
     let profile = load_profile(name, environment, &roots)?;
-    let shell = host::shell(&roots).ok_or_else(|| {
-        Fault::sandbox("no shell outside the granted roots").remedy("install bash or sh in /bin")
-    })?;
+    let mode = args.mode.or(profile.mode).unwrap_or(Mode::WorkspaceWrite);
+    let homes: Vec<PathBuf> = operator
+        .home
+        .iter()
+        .chain(&operator.passwd_home)
+        .cloned()
+        .collect();
+    let warning = workspace::judge(&workspace, mode, &homes)?;
     let env: Result<Vec<EnvRow>, String> =
         args.env.iter().map(|text| EnvRow::parse(text)).collect();
     let asked = Asked {
         mode: args.mode,
         net: args.net.map(net),
-        workspace: place.path,
+        workspace,
         add_dirs,
         env: env.map_err(|why| Fault::usage(format!("--env {why}")))?,
         wall_ms,
-        identity: host.identity.clone(),
+        identity: operator.git_identity(),
     };
-    let resolved =
-        resolve(&profile, &asked, &policy_host(host, &shell)).map_err(|error| refused(&error))?;
+    let resolved = operator
+        .resolve(&profile, &asked)
+        .map_err(|error| refused(&error))?;
     let digest = resolved
         .confinement
         .digest()
         .map_err(|error| refused(&error))?;
-    let notices = place.warning.into_iter().chain(resolved.notices).collect();
+    let roots: Vec<&Path> = roots.iter().map(PathBuf::as_path).collect();
+    let shell = curfew_sandbox::host::shell(&roots);
+    let notices = warning.into_iter().chain(resolved.notices).collect();
     Ok(Wanted {
         confinement: resolved.confinement,
         digest,
         shell,
         notices,
     })
-}
-
-fn policy_host<'a>(host: &'a Host, shell: &'a Path) -> PolicyHost<'a> {
-    PolicyHost {
-        home: host.home.as_deref(),
-        passwd_home: host.passwd_home.as_deref(),
-        user: &host.user,
-        shell,
-        variables: &host.variables,
-        look: &|path| fs::canonicalize(path).ok(),
-    }
 }
 
 fn net(typed: NetArg) -> Net {

@@ -7,11 +7,12 @@ use curfew_engine::event::SandboxDenied;
 use curfew_policy::Confinement;
 use curfew_policy::confinement::Access;
 use curfew_sandbox::render_denial;
-use curfew_worker::protocol::{ErrorCode, ToolError};
+use curfew_worker::protocol::{ErrorCode, Swept, ToolError};
 
 /// Denials of one call that the model is told one by one.
 const LINES_MAX: usize = 8;
 
+const EPERM: i32 = 1;
 const EROFS: i32 = 30;
 
 /// The log's record of a denial that the broker reported.
@@ -78,6 +79,34 @@ pub fn of_worker(error: &ToolError, confinement: &Confinement) -> Option<Denial>
         trust: Trust::Worker,
         count: 1,
     })
+}
+
+/// Protected names that a call made: each was renamed, so that nothing obeys it.
+pub fn of_sweep(swept: &Swept) -> Vec<Denial> {
+    let denial = |path: &str, remedy: String| Denial {
+        op: String::from("plant"),
+        path: Some(path.to_owned()),
+        address: None,
+        errno: EPERM,
+        layer: String::from("sweep"),
+        rule: String::from("protected-names"),
+        remedy,
+        trust: Trust::Worker,
+        count: 1,
+    };
+    let moved = swept.moved.iter().map(|moved| {
+        denial(
+            &moved.from,
+            format!("it was renamed to {}; a person can put it back", moved.to),
+        )
+    });
+    let failed = swept.failed.iter().map(|path| {
+        denial(
+            path,
+            String::from("it could not be renamed and is still there: look at it"),
+        )
+    });
+    moved.chain(failed).collect()
 }
 
 /// One line each, for the end of a result.

@@ -1,12 +1,9 @@
 //! Entry modes: a broker, a sandboxed command, or one of the verbs.
 
 use std::ffi::OsString;
-use std::os::fd::AsFd as _;
-use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
-use curfew_cell::broker;
-use curfew_cell::frame::{Channel, Rights};
+use curfew_sandbox::broker::broker_main;
 use curfew_sandbox::client::BROKER_ARGUMENT;
 
 use crate::cli::usage::Parsed;
@@ -19,7 +16,7 @@ use crate::{repl, run, verbs};
 pub fn enter(args: Vec<OsString>) -> ExitCode {
     let first = args.get(1).and_then(|first| first.to_str());
     let code = match first {
-        Some(BROKER_ARGUMENT) => be_broker(),
+        Some(BROKER_ARGUMENT) => broker_main(),
         // No runtime, no thread, no other verb's flags: this is on the way of every command.
         Some("sandbox") => match cli::parse_sandbox(args) {
             Ok(Parsed::Run(sandbox)) => verbs::sandbox::run(&sandbox),
@@ -51,15 +48,6 @@ fn dispatch(cli: Cli) -> i32 {
             SessionVerb::Replay { id, step } => verbs::replay::run(&id, step),
         },
     }
-}
-
-/// The supervisor's channel is standard input.
-fn be_broker() -> i32 {
-    let Ok(socket) = std::io::stdin().as_fd().try_clone_to_owned() else {
-        return code::FAILED;
-    };
-    let channel = Channel::new(UnixStream::from(socket), Rights::Accepted);
-    broker::serve(channel, curfew_worker::serve)
 }
 
 fn print(text: &str) -> i32 {

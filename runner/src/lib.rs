@@ -16,7 +16,6 @@ pub mod denied;
 pub mod drive;
 pub mod entry;
 pub mod fault;
-pub mod host;
 pub mod instructions;
 pub mod key;
 pub mod outfile;

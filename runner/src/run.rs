@@ -158,6 +158,10 @@ async fn checks(
             }
         };
         drive.record(checked.facts).await?;
+        checked
+            .swept
+            .iter()
+            .for_each(|line| drive.view.printer.note(Tone::Denied, line));
         if checked.passed == Passed::No {
             checked
                 .tail

@@ -11,7 +11,6 @@ use crate::cli::{ConfineArgs, NetArg};
 use crate::confine::Wanted;
 use crate::drive::now_ms;
 use crate::fault::Fault;
-use crate::host::Host;
 use crate::preset;
 
 /// Which session a run belongs to.
@@ -35,12 +34,7 @@ pub struct Opened {
 }
 
 /// Makes a session.
-pub fn create(
-    store: &Store,
-    wanted: &Wanted,
-    host: &Host,
-    notify: Notify,
-) -> Result<Opened, Fault> {
+pub fn create(store: &Store, wanted: &Wanted, notify: Notify) -> Result<Opened, Fault> {
     let header = Header {
         version: codec::LOG_VERSION,
         id: uuid::Uuid::now_v7().to_string(),
@@ -53,7 +47,10 @@ pub fn create(
         agent_preset: preset::agent(),
         profile: wanted.confinement.profile.clone(),
         curfew: env!("CARGO_PKG_VERSION").to_owned(),
-        host: host.name.clone(),
+        host: rustix::system::uname()
+            .nodename()
+            .to_string_lossy()
+            .into_owned(),
     };
     let writer = store
         .create(&header, notify)

@@ -10,31 +10,19 @@ use rustix::fs::{Access, access};
 
 use crate::fault::Fault;
 
-/// A directory that may be worked in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Workspace {
-    /// Absolute, without symlinks.
-    pub path: PathBuf,
-    /// What the operator should know, although it is no error.
-    pub warning: Option<String>,
-}
-
-/// `-C DIR`, or the current directory. `homes` are `$HOME` and the account's home.
-pub fn resolve(typed: Option<&Path>, mode: Mode, homes: &[PathBuf]) -> Result<Workspace, Fault> {
-    let path = directory(typed.unwrap_or(Path::new(".")), "workspace")?;
-    let mut warning = None;
-    if let Some(what) = too_wide(&path, homes) {
-        let at = path.display();
-        if mode != Mode::ReadOnly {
+/// Whether a run may own this directory; a warning where it may only read. `homes` are `$HOME` and
+/// the account's home.
+pub fn judge(path: &Path, mode: Mode, homes: &[PathBuf]) -> Result<Option<String>, Fault> {
+    let at = path.display();
+    let wide = too_wide(path, homes);
+    match (mode, wide) {
+        (Mode::ReadOnly, wide) => Ok(wide.map(|what| format!("workspace {at} {what}"))),
+        (_, Some(what)) => {
             let fault = Fault::usage(format!("workspace {at} {what}: a run would own all of it"));
-            return Err(fault.remedy("name a project below it with -C, or use --mode read-only"));
+            Err(fault.remedy("name a project below it with -C, or use --mode read-only"))
         }
-        warning = Some(format!("workspace {at} {what}"));
+        (_, None) => writable(path).map(|()| None),
     }
-    if mode != Mode::ReadOnly {
-        writable(&path)?;
-    }
-    Ok(Workspace { path, warning })
 }
 
 /// An existing directory, canonical; a symlink in its place is refused.

@@ -51,12 +51,7 @@ pub(super) async fn begin(
         signal = interrupted(&mut heard) => return Err(left(signal)),
     };
     let opened = match &ready.resumed {
-        None => session::create(
-            &ready.store,
-            &ready.wanted,
-            &ready.host,
-            notify(tell.clone()),
-        )?,
+        None => session::create(&ready.store, &ready.wanted, notify(tell.clone()))?,
         Some(id) => session::open(&ready.store, id, notify(tell.clone()))?,
     };
     let printer = Printer::new(&ready.args.output, ready.environment.no_color);

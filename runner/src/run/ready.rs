@@ -8,7 +8,6 @@ use crate::cli::RunArgs;
 use crate::config::{Config, Environment};
 use crate::confine::{self, Wanted};
 use crate::fault::Fault;
-use crate::host::Host;
 use crate::outfile::OutFile;
 use crate::prompt;
 use crate::session::{self, Target};
@@ -23,7 +22,6 @@ pub(super) struct Ready {
     pub out: Option<OutFile>,
     pub config: Config,
     pub environment: Environment,
-    pub host: Host,
 }
 
 /// Whether a run can begin without a prompt.
@@ -41,7 +39,6 @@ pub(super) fn ready(
 ) -> Result<Ready, Fault> {
     let prompt = prompt::given(&args)?;
     let config = environment.config()?;
-    let host = Host::read(&environment);
     let store = Store::new(environment.state_dir()?.join("sessions"));
     let here = crate::workspace::directory(
         args.confine.cwd.as_deref().unwrap_or(".".as_ref()),
@@ -67,7 +64,6 @@ pub(super) fn ready(
         &args.confine,
         wall_ms,
         &environment,
-        &host,
         config.profile.as_deref(),
     )?;
     if let Some((_, Some(logged))) = &last {
@@ -89,6 +85,5 @@ pub(super) fn ready(
         out,
         config,
         environment,
-        host,
     })
 }

@@ -88,7 +88,7 @@ pub fn response(response: Response, bulk: Vec<u8>) -> Rendered {
         Response::Grep {
             count, cut, files, ..
         } => listed(bulk, count, cut, &format!("matches in {files} files")),
-        Response::Manifest { .. } | Response::Swept { .. } | Response::Canary { .. } => {
+        Response::Manifest { .. } | Response::Canary { .. } | Response::Swept { .. } => {
             unexpected()
         }
         Response::Error { error } => refused(error),

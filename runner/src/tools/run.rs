@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use curfew_cell::protocol::Denial;
 use curfew_engine::event::{
-    Body, CallFacts, LimitHit, SandboxDenied, ToolCompleted, ToolErrorCode,
+    Body, CallFacts, FileAccess, LimitHit, SandboxDenied, ToolCompleted, ToolErrorCode,
 };
 use curfew_policy::Confinement;
 use curfew_store::Blobs;
@@ -103,20 +103,23 @@ impl Toolbox {
                 Err(error) => return failed(call_id, &error),
             };
         let output = capture::read_all(&mut running, &self.blobs);
-        let ended = match running.wait() {
+        let mut ended = match running.wait() {
             Ok(ended) => ended,
             Err(error) => return failed(call_id, &error),
         };
-        events.extend(
-            changes
-                .after(&self.cells, Some(call_id))
-                .map(Body::WorkspaceChanged),
-        );
+        let (swept, note) = self.sweep(call_id);
+        ended
+            .denials
+            .extend(swept.iter().map(|(denial, _)| denial.clone()));
+        let changed = changes.after(&self.cells, Some(call_id));
         drop(changes);
+        events.extend(changed.map(Body::WorkspaceChanged));
+        events.extend(note.as_ref().map(|_| limit("sweep", call_id, 0)));
         if ended.end.timed_out {
             events.push(limit("wall", call_id, limits.wall_ms));
         }
-        let notes = bash_notes(&output, &ended, limits.wall_ms);
+        let mut notes = bash_notes(&output, &ended, limits.wall_ms);
+        notes.extend(note);
         let end = &ended.end;
         let error = end.killed.then_some(ToolErrorCode::Cancelled);
         let is_error = end.killed || end.timed_out || end.exit_code != Some(0);
@@ -124,7 +127,24 @@ impl Toolbox {
         done.completed.is_error = is_error;
         done.completed.error = error;
         done.events.extend(events);
+        done.denials = swept.into_iter().map(|(_, event)| event).collect();
         done
+    }
+
+    /// Names that appeared and that tools outside would obey: renamed, and told as refused.
+    fn sweep(&self, call_id: &str) -> (Vec<(Denial, SandboxDenied)>, Option<String>) {
+        match self.cells.sweep() {
+            Ok(swept) => {
+                let denials = denied::of_sweep(&swept).into_iter();
+                (
+                    denials
+                        .map(|denial| (denial.clone(), denied::event(call_id, &denial)))
+                        .collect(),
+                    None,
+                )
+            }
+            Err(error) => (Vec::new(), Some(format!("[{error}]"))),
+        }
     }
 
     fn file(&self, job: Job) -> Done {
@@ -156,6 +176,17 @@ impl Toolbox {
             ended.denials.push(denial);
         }
         let rendered = render::response(response, bytes);
+        if rendered
+            .files
+            .iter()
+            .any(|file| file.access == FileAccess::Created)
+        {
+            let (swept, _) = self.sweep(&call_id);
+            for (denial, event) in swept {
+                ended.denials.push(denial);
+                told.push(event);
+            }
+        }
         let changed = tool.writes().then(|| {
             let mut changes = lock(&self.changes);
             changes.wrote(&call_id, &rendered.files)

@@ -8,7 +8,6 @@ use crate::cli::DoctorArgs;
 use crate::config::Environment;
 use crate::confine::{self, Judged, Stood, Wanted};
 use crate::fault::{Fault, code};
-use crate::host::Host;
 use crate::output::Printer;
 
 pub fn run(args: &DoctorArgs) -> i32 {
@@ -17,15 +16,8 @@ pub fn run(args: &DoctorArgs) -> i32 {
 
 fn examine(args: &DoctorArgs, printer: &mut Printer) -> Result<i32, Fault> {
     let environment = Environment::read();
-    let host = Host::read(&environment);
     let config = environment.config()?;
-    let wanted = confine::wanted(
-        &args.confine,
-        None,
-        &environment,
-        &host,
-        config.profile.as_deref(),
-    )?;
+    let wanted = confine::wanted(&args.confine, None, &environment, config.profile.as_deref())?;
     let stood = confine::stand(&wanted, Box::new(|_, _| {}));
     let judged = wanted.judge(&stood, &args.confine);
     if args.json {

@@ -1,21 +1,18 @@
 //! `curfew sandbox -- CMD`: the broker in this very process, standard streams passed through.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
 
 use curfew_cell::protocol::{CallEnd, Denial, SetupFault};
-use curfew_policy::Mode;
+use curfew_policy::{Confinement, Mode};
 use curfew_sandbox::broker::{RunError, run_in_place};
 use curfew_sandbox::client::CommandLine;
+use curfew_sandbox::program::{ProgramError, find};
 use curfew_sandbox::{compile, explain, explain_compile, probe, render_denial, sweep};
-use rustix::fs::{Access, access};
 
 use crate::cli::SandboxArgs;
 use crate::config::Environment;
 use crate::confine::{self, Judged, Stood, Wanted};
 use crate::fault::{Fault, code};
-use crate::host::Host;
 use crate::output::{Printer, Tone};
 
 const COULD_NOT_CONFINE: i32 = 125;
@@ -45,7 +42,6 @@ pub fn run(args: &SandboxArgs) -> i32 {
 
 fn confined(args: &SandboxArgs, printer: &mut Printer) -> Result<i32, Fault> {
     let environment = Environment::read();
-    let host = Host::read(&environment);
     let config = environment.config()?;
     let wall_ms = args
         .timeout
@@ -54,29 +50,32 @@ fn confined(args: &SandboxArgs, printer: &mut Printer) -> Result<i32, Fault> {
         &args.confine,
         wall_ms,
         &environment,
-        &host,
         config.profile.as_deref(),
     )?;
     announce(&wanted, args, printer);
     if !args.confine.require.is_empty() {
         judged(&wanted, args)?;
     }
+    let Confinement { env, workspace, .. } = &wanted.confinement;
+    let mut argv = words(&args.command)?;
+    match find(argv.first().map_or("", String::as_str), env, workspace) {
+        Ok(program) => argv[0] = program.to_string_lossy().into_owned(),
+        Err(error) => {
+            let code = match error {
+                ProgramError::NotFound { .. } => NOT_FOUND,
+                ProgramError::NotExecutable { .. } => CANNOT_EXECUTE,
+            };
+            printer.fault(&Fault::new(code, error.to_string()));
+            return Ok(code);
+        }
+    }
     let facts = probe(&wanted.confinement).map_err(|error| Fault::sandbox(error.to_string()))?;
     let plan = compile(&wanted.confinement, &facts)
         .map_err(|error| confine::no_sandbox(&explain_compile(&error)))?;
-    let Some(program) = program(&args.command, &wanted) else {
-        let name = args
-            .command
-            .first()
-            .map(|name| name.to_string_lossy().into_owned())
-            .unwrap_or_default();
-        printer.fault(&Fault::new(NOT_FOUND, format!("{name}: not found")));
-        return Ok(NOT_FOUND);
-    };
     let line = CommandLine {
-        argv: argv(&program, &args.command)?,
-        env: wanted.confinement.env.clone(),
-        cwd: wanted.confinement.workspace.clone(),
+        argv,
+        env: env.clone(),
+        cwd: workspace.clone(),
     };
     match run_in_place(&plan, line) {
         Ok(ran) => {
@@ -85,7 +84,7 @@ fn confined(args: &SandboxArgs, printer: &mut Printer) -> Result<i32, Fault> {
             }
             // Said even when quiet: something of the workspace was renamed.
             for line in sweep::told(&ran.swept) {
-                printer.note(Tone::Warning, &format!("curfew: {line}"));
+                printer.note(Tone::Denied, &format!("curfew: {line}"));
             }
             Ok(exit_code(&ran.end, printer))
         }
@@ -104,7 +103,7 @@ fn announce(wanted: &Wanted, args: &SandboxArgs, printer: &mut Printer) {
     }
     if wanted.confinement.mode == Mode::DangerFullAccess {
         printer.note(
-            Tone::Warning,
+            Tone::Alarm,
             "DANGER: full access. No fence stands between this command and this machine.",
         );
     }
@@ -119,27 +118,11 @@ fn judged(wanted: &Wanted, args: &SandboxArgs) -> Result<(), Fault> {
     }
 }
 
-/// As a shell finds it, on the path of the call.
-fn program(command: &[OsString], wanted: &Wanted) -> Option<PathBuf> {
-    let name = Path::new(command.first()?);
-    if name.as_os_str().as_bytes().contains(&b'/') {
-        return Some(wanted.confinement.workspace.join(name));
-    }
-    let path = wanted
-        .confinement
-        .env
+fn words(command: &[OsString]) -> Result<Vec<String>, Fault> {
+    let words: Option<Vec<String>> = command
         .iter()
-        .find(|(variable, _)| variable == "PATH")?;
-    let found = path.1.split(':').map(|folder| Path::new(folder).join(name));
-    found
-        .into_iter()
-        .find(|file| file.is_file() && access(file, Access::EXEC_OK).is_ok())
-}
-
-fn argv(program: &Path, command: &[OsString]) -> Result<Vec<String>, Fault> {
-    let words =
-        std::iter::once(program.as_os_str()).chain(command.iter().skip(1).map(OsString::as_os_str));
-    let words: Option<Vec<String>> = words.map(|word| word.to_str().map(str::to_owned)).collect();
+        .map(|word| word.to_str().map(str::to_owned))
+        .collect();
     words.ok_or_else(|| Fault::usage("an argument of the command is not UTF-8"))
 }
 

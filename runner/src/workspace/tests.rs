@@ -1,7 +1,13 @@
 use super::*;
 
+fn resolve(path: &Path, mode: Mode, homes: &[PathBuf]) -> Result<(PathBuf, Option<String>), Fault> {
+    let path = directory(path, "workspace")?;
+    let warning = judge(&path, mode, homes)?;
+    Ok((path, warning))
+}
+
 fn refused(path: &Path, homes: &[PathBuf]) -> String {
-    let fault = resolve(Some(path), Mode::WorkspaceWrite, homes).expect_err("refused");
+    let fault = resolve(path, Mode::WorkspaceWrite, homes).expect_err("refused");
     assert_eq!(fault.code, 2);
     fault.to_string()
 }
@@ -10,14 +16,8 @@ fn refused(path: &Path, homes: &[PathBuf]) -> String {
 fn a_plain_directory_is_taken_by_its_real_path() {
     let dir = tempfile::tempdir().expect("a directory");
     let real = fs::canonicalize(dir.path()).expect("real");
-    let workspace = resolve(Some(dir.path()), Mode::WorkspaceWrite, &[]).expect("taken");
-    assert_eq!(
-        workspace,
-        Workspace {
-            path: real,
-            warning: None
-        }
-    );
+    let taken = resolve(dir.path(), Mode::WorkspaceWrite, &[]).expect("taken");
+    assert_eq!(taken, (real, None));
 }
 
 #[test]
@@ -45,12 +45,8 @@ fn the_home_and_what_contains_it_are_refused_for_writing_and_warned_of_for_readi
     let homes = [home.clone()];
     assert!(refused(&home, &homes).contains("is the home directory"));
     assert!(refused(dir.path(), &homes).contains("contains the home directory"));
-    let read = resolve(Some(&home), Mode::ReadOnly, &homes).expect("taken");
-    assert!(
-        read.warning
-            .expect("a warning")
-            .contains("is the home directory")
-    );
+    let read = resolve(&home, Mode::ReadOnly, &homes).expect("taken");
+    assert!(read.1.expect("a warning").contains("is the home directory"));
     fs::create_dir(home.join("project")).expect("made");
-    assert!(resolve(Some(&home.join("project")), Mode::WorkspaceWrite, &homes).is_ok());
+    assert!(resolve(&home.join("project"), Mode::WorkspaceWrite, &homes).is_ok());
 }

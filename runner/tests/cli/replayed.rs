@@ -282,3 +282,27 @@ fn full_access_is_said_and_has_no_fence() {
     assert!(ran.ok().stderr.contains("DANGER"));
     assert_eq!(read(&outside), "x\n");
 }
+
+#[test]
+fn what_tools_outside_would_obey_is_quarantined_and_told() {
+    let bench = Bench::new();
+    let plant = "mkdir -p .git/hooks; echo 'touch /owned' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit";
+    let ran = bench.replay(
+        &[
+            calls(&[("bash", json!({ "command": plant }))]),
+            says("planted"),
+        ],
+        &[],
+    );
+    assert!(ran.ok().stderr.contains("denied"), "{}", ran.stderr);
+    assert!(!bench.file(".git/hooks/pre-commit").exists());
+    let denied = of_type(&bench.log(), "sandbox/denied");
+    assert!(
+        denied
+            .iter()
+            .any(|denial| denial["rule"] == "protected-names"),
+        "{denied:?}"
+    );
+    let content = bench.completed()[0]["content"].as_str().unwrap().to_owned();
+    assert!(content.contains("protected-names"), "{content}");
+}
