@@ -551,6 +551,36 @@ fn a_call_over_its_deadline_is_killed_and_the_turn_goes_on() {
     assert_eq!(scene.bodies().len(), 2);
 }
 
+/// `--timeout` is a budget, not a Ctrl-C: exit code 3, not 130.
+#[test]
+fn a_run_whose_time_is_up_ends_by_its_budget() {
+    let mut scene = Scene::new();
+    scene.prompt("go").says("half").feed(Input::TimeUp);
+    assert_eq!(
+        scene.ended(),
+        Some(TurnEndReason::Error(ErrorClass::Budget))
+    );
+    let mut scene = Scene::new();
+    scene.prompt("go").calls(&[("bash", "{}"), ("bash", "{}")]);
+    scene.feed(Input::TimeUp).completes("call_1", "just so");
+    assert_eq!(scene.error("call_1"), None);
+    assert_eq!(
+        scene.error("call_2"),
+        Some(&ToolErrorCode::AbortedBeforeDispatch)
+    );
+    assert_eq!(
+        scene.ended(),
+        Some(TurnEndReason::Error(ErrorClass::Budget))
+    );
+    assert_eq!(
+        scene
+            .engine
+            .end_run(9, RunEnd::default())
+            .map(|result| result.exit_code),
+        Ok(3)
+    );
+}
+
 #[test]
 fn cancel_keeps_what_was_streamed() {
     let mut scene = Scene::new();
