@@ -22,8 +22,8 @@ mod stream;
 use std::collections::VecDeque;
 
 use crate::event::{
-    Body, ErrorClass, Event, LimitHit, MessageSource, ModelFailure, SandboxDenied, StepMark,
-    SurfaceOp, TurnEnd, TurnEndReason, TurnStart, UserMessage,
+    Body, ErrorClass, Event, LimitHit, MessageSource, ModelFailure, RequestHeader, SandboxDenied,
+    StepMark, SurfaceOp, TurnEnd, TurnEndReason, TurnStart, UserMessage,
 };
 use crate::fold::Fold;
 use calls::Calls;
@@ -57,6 +57,8 @@ pub struct Engine {
     prompts: VecDeque<String>,
     /// Context that goes before the next turn's prompt.
     context: Vec<UserMessage>,
+    /// Goes into the log before the next request.
+    header: Option<RequestHeader>,
     memory: TurnMemory,
     last_id: u64,
 }
@@ -98,6 +100,7 @@ impl Engine {
             durable_below,
             prompts: VecDeque::new(),
             context: Vec::new(),
+            header: None,
             memory: TurnMemory::default(),
             last_id: 0,
         }
@@ -195,15 +198,15 @@ impl Engine {
         self.memory = TurnMemory::default();
         let turn = self.fold.turns() + 1;
         self.log(Body::TurnStart(TurnStart { turn }))?;
-        for message in std::mem::take(&mut self.context) {
-            self.say(message)?;
-        }
-        self.claim_prompts()?;
         self.next_step()
     }
 
-    /// A prompt leaves the queue in the same batch that logs it: it is never in neither.
-    fn claim_prompts(&mut self) -> Done {
+    /// What waits to be said: context first, so that the prefix stays the same, then prompts. A
+    /// prompt leaves the queue in the same batch that logs it: it is never in neither.
+    fn claim_messages(&mut self) -> Done {
+        for message in std::mem::take(&mut self.context) {
+            self.say(message)?;
+        }
         while let Some(text) = self.prompts.pop_front() {
             self.say(UserMessage {
                 source: MessageSource::User,
@@ -224,12 +227,13 @@ impl Engine {
             }))?;
             return self.end_turn(TurnEndReason::MaxSteps, None);
         }
-        self.claim_prompts()?;
+        let mark = self.next_mark();
+        self.log(Body::StepStart(mark))?;
+        self.claim_messages()?;
         if left == 1 {
             self.say(notice::last_step(max))?;
         }
-        let mark = self.next_mark();
-        self.log(Body::StepStart(mark))?;
+        self.log_header()?;
         self.request(mark)
     }
 

@@ -497,6 +497,8 @@ proptest! {
                     in_turn += 1;
                     in_run += 1;
                     prop_assert!(in_turn <= per_turn && in_run <= per_run, "the limit did not hold");
+                }
+                Body::RequestSent(_) => {
                     prop_assert_eq!(told, in_turn == per_turn || in_run == per_run, "told before the last step, and only then");
                 }
                 Body::TurnEnd(end) => {

@@ -215,7 +215,7 @@ impl Scene {
     }
 }
 
-/// The order of the seed, M0 and M2 in one.
+/// The order of seeds 001 and 003 (M0, M2) in one.
 #[test]
 fn one_question_and_one_call() {
     let mut scene = Scene::new();
@@ -231,10 +231,10 @@ fn one_question_and_one_call() {
         scene.types(),
         [
             "sandbox/confinement",
-            "request/header",
             "turn/start",
-            "user/message",
             "step/start",
+            "user/message",
+            "request/header",
             "request/sent",
             "assistant/chunk",
             "assistant/chunk",

@@ -4,8 +4,8 @@ use super::step::{OpenCall, OpenStep, OpenTurn, Phase, Stage};
 use super::{Fold, Plan, Rule};
 use crate::event::{
     ApprovalAsked, ApprovalDecided, AssistantChunk, AssistantMessage, Body, CheckResult, Event,
-    Finish, HeaderReason, ModelRetry, RequestHeader, StepMark, SurfaceOp, ToolCall, ToolCompleted,
-    ToolErrorCode, ToolResult, TurnEnd, TurnStart,
+    Finish, HeaderReason, ModelRetry, RequestHeader, RequestSent, StepMark, SurfaceOp, ToolCall,
+    ToolCompleted, ToolErrorCode, ToolResult, TurnEnd, TurnStart,
 };
 use crate::hash::sha256_hex;
 
@@ -45,7 +45,7 @@ pub(super) fn check(fold: &Fold, event: &Event) -> Result<Plan, Rule> {
         Body::ToolCompleted(data) => tool_completed(fold, data)?,
         Body::ToolResult(data) => tool_result(fold, event, data)?,
         Body::RequestHeader(data) => request_header(fold, data)?,
-        Body::RequestSent(data) => phase(open_step(fold, data.turn, data.step)?, Phase::Open)?,
+        Body::RequestSent(data) => request_sent(fold, data)?,
         Body::ModelRetry(data) => model_retry(fold, data)?,
         Body::ApprovalAsked(data) => approval_asked(fold, data)?,
         Body::ApprovalDecided(data) => approval_decided(fold, data)?,
@@ -141,9 +141,6 @@ fn turn_end(fold: &Fold, data: &TurnEnd) -> Checked {
 fn step_start(fold: &Fold, data: StepMark) -> Checked {
     let open = open_turn(fold, data.turn)?;
     no_step(open)?;
-    if fold.request_header.is_none() {
-        return Err(Rule::NoHeader);
-    }
     let expected = open.steps + 1;
     if data.step == expected {
         Ok(())
@@ -326,9 +323,17 @@ fn tool_result(fold: &Fold, event: &Event, data: &ToolResult) -> Checked {
     }
 }
 
+fn request_sent(fold: &Fold, data: &RequestSent) -> Checked {
+    if fold.request_header.is_none() {
+        return Err(Rule::NoHeader);
+    }
+    phase(open_step(fold, data.turn, data.step)?, Phase::Open)
+}
+
+/// Never after the request of a step: it would describe what was not sent.
 fn request_header(fold: &Fold, data: &RequestHeader) -> Checked {
-    if let Some(open) = &fold.turn {
-        no_step(open)?;
+    if let Some(step) = fold.open_step() {
+        phase(step, Phase::Open)?;
     }
     match (data.reason, fold.request_header.is_some()) {
         (HeaderReason::Initial, true) => Err(Rule::HeaderReason {

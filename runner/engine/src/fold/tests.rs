@@ -307,9 +307,11 @@ fn turns_and_steps_nest_and_count() {
         log.refuses_body(end(TurnEndReason::Completed)),
         Rule::StepOpen { step: 1 }
     );
+    log.put(request_header(HeaderReason::Change));
+    log.put(sent());
     assert_eq!(
         log.refuses_body(request_header(HeaderReason::Change)),
-        Rule::StepOpen { step: 1 }
+        Rule::AlreadySent
     );
     log.put(Body::StepEnd(MARK));
     log.put(end(TurnEndReason::Completed));

@@ -28,7 +28,7 @@ pub struct RunEnd {
 }
 
 impl Engine {
-    /// Logs the confinement, first in every run, and the request header.
+    /// Logs the confinement, first in every run. The request header follows before the first request.
     pub fn begin_run(&mut self, now: u64, start: RunStart) -> Done {
         self.now = now;
         self.need_idle()?;
@@ -41,27 +41,38 @@ impl Engine {
             .filter(|message| !is_seen(&self.fold, message))
             .collect();
         self.context = unseen;
-        let done = self
-            .log(Body::SandboxConfinement(Box::new(start.confinement)))
-            .and_then(|_| self.log_header(start.header, HeaderReason::Resume));
-        self.conclude(done)
+        self.await_header(start.header, HeaderReason::Resume);
+        let done = self.log(Body::SandboxConfinement(Box::new(start.confinement)));
+        self.conclude(done.map(drop))
     }
 
     /// Another model, system prompt or set of tools from the next request on.
     pub fn change_header(&mut self, now: u64, header: RequestHeader) -> Done {
         self.now = now;
         self.need_idle()?;
-        let done = self.log_header(header, HeaderReason::Change);
-        self.conclude(done)
+        let reason = self
+            .header
+            .take()
+            .map_or(HeaderReason::Change, |waiting| waiting.reason);
+        self.await_header(header, reason);
+        Ok(())
     }
 
-    fn log_header(&mut self, mut header: RequestHeader, later: HeaderReason) -> Done {
+    fn await_header(&mut self, mut header: RequestHeader, later: HeaderReason) {
         header.reason = if self.fold.request_header().is_some() {
             later
         } else {
             HeaderReason::Initial
         };
-        self.log(Body::RequestHeader(Box::new(header))).map(drop)
+        self.header = Some(header);
+    }
+
+    /// The header that waits, if one does; after the messages, as seed 001 orders a step.
+    pub(super) fn log_header(&mut self) -> Done {
+        match self.header.take() {
+            Some(header) => self.log(Body::RequestHeader(Box::new(header))).map(drop),
+            None => Ok(()),
+        }
     }
 
     /// Logs facts between turns, durably: checks and what they met.
