@@ -85,6 +85,9 @@ pub fn explain_with(fault: &SetupFault, hints: &HostHints) -> Explanation {
         "unshare",
         "clone",
         "setgroups",
+        "groups",
+        "owner",
+        "nesting",
         "namespace",
         "loopback",
     ]) {

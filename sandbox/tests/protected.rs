@@ -118,3 +118,51 @@ fn what_was_pinned_is_told() {
     }
     assert!(!facts.scan_cut);
 }
+
+#[test]
+fn names_that_appear_are_quarantined_before_a_command_in_place_returns() {
+    let world = World::new();
+    let script = "mkdir -p .vscode sub && echo '{}' > .vscode/tasks.json && echo '{}' > sub/.mcp.json \
+                  && mkdir -p .git/hooks && echo x > .git/hooks/post-checkout && echo kept > plain";
+    let output = std::process::Command::new(common::broker())
+        .arg("--ws")
+        .arg(&world.workspace)
+        .args(["--", "sh", "-c", script])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    for name in [".vscode", "sub/.mcp.json", ".git/hooks"] {
+        let path = world.workspace.join(name);
+        assert!(!path.exists(), "{name} is still there: {said}");
+        let moved = format!("{}.quarantined", path.display());
+        assert!(
+            std::path::Path::new(&moved).exists() && said.contains(&format!("mv {moved} ")),
+            "{said}"
+        );
+    }
+    assert_eq!(read(world.workspace.join("plain")).unwrap(), b"kept\n");
+}
+
+#[test]
+fn a_new_plain_repository_is_not_taken_apart() {
+    let world = World::new();
+    let output = std::process::Command::new(common::broker())
+        .arg("--ws")
+        .arg(&world.workspace)
+        .args([
+            "--",
+            "sh",
+            "-c",
+            "git init -q new && cd new && git commit -q --allow-empty -m x",
+        ])
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    common::host(&world.workspace.join("new"), &["git", "log", "--oneline"]);
+    assert!(world.workspace.join("new/.git/config").exists());
+}
