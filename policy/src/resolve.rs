@@ -29,6 +29,8 @@ pub struct Asked {
     pub workspace: PathBuf,
     /// `--add-dir`; more roots, writable unless read-only.
     pub add_dirs: Vec<PathBuf>,
+    /// Files that hold curfew's own keys; masked whatever the profile says.
+    pub secrets: Vec<PathBuf>,
     /// `--env`.
     pub env: Vec<EnvRow>,
     pub wall_ms: Option<u64>,
@@ -116,6 +118,9 @@ fn rules(
     let mut rules = Rules::default();
     for row in &profile.mask {
         rules.mask_row(row, places);
+    }
+    for secret in &asked.secrets {
+        rules.mask(secret.clone(), Kind::Mask, places);
     }
     for row in &profile.read {
         rules.read_row(row, places)?;

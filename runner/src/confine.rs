@@ -19,7 +19,7 @@ use curfew_worker::protocol::{Finding, Response};
 
 use crate::cells::{Cells, OnDenied};
 use crate::cli::{ConfineArgs, NetArg};
-use crate::config::Environment;
+use crate::config::{Config, Environment};
 use crate::fault::{Fault, code};
 use crate::workspace;
 
@@ -52,9 +52,13 @@ pub fn wanted(
     args: &ConfineArgs,
     wall_ms: Option<u64>,
     environment: &Environment,
-    configured: Option<&str>,
+    configured: &Config,
 ) -> Result<Wanted, Fault> {
-    let name = args.profile.as_deref().or(configured).unwrap_or(DEFAULT);
+    let name = args
+        .profile
+        .as_deref()
+        .or(configured.profile.as_deref())
+        .unwrap_or(DEFAULT);
     let typed = args.cwd.as_deref().unwrap_or(Path::new("."));
     let workspace = workspace::directory(typed, "workspace")?;
     let add_dirs: Result<Vec<PathBuf>, Fault> = args
@@ -84,6 +88,7 @@ pub fn wanted(
         net: args.net.map(net),
         workspace,
         add_dirs,
+        secrets: configured.key_file.iter().cloned().collect(),
         env: env.map_err(|why| Fault::usage(format!("--env {why}")))?,
         wall_ms,
         identity: operator.git_identity(),

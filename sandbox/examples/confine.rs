@@ -46,6 +46,7 @@ fn run(workspace: PathBuf, mode: Option<Mode>, mut argv: Vec<String>) -> Result<
         net: None,
         workspace: workspace.clone(),
         add_dirs: Vec::new(),
+        secrets: Vec::new(),
         env: Vec::new(),
         wall_ms: None,
         identity: operator.git_identity(),

@@ -48,32 +48,31 @@ impl Rules {
     }
 
     pub fn mask_row(&mut self, row: &Row, places: &Places<'_>) {
-        let kind = if row.kind == RowKind::Closed {
-            Kind::Closed
-        } else {
-            Kind::Mask
+        let kind = match row.kind {
+            RowKind::Closed => Kind::Closed,
+            RowKind::Plain | RowKind::Private => Kind::Mask,
         };
         for expanded in places.expand(&row.path) {
-            let Some(real) = places.look(&expanded.path) else {
-                continue;
-            };
-            // $HISTFILE may be /dev/null; what is made up for a call holds no secret of the host.
-            let made_up = ["/dev", "/proc", "/sys"]
-                .iter()
-                .any(|area| real.starts_with(area));
-            if made_up || real.parent().is_none() {
-                continue;
-            }
-            // A link to a secret is one more name of it; both are covered.
-            for path in [real, expanded.path] {
-                self.add(
-                    path,
-                    Rule {
-                        kind,
-                        source: Source::Operator("mask"),
-                    },
-                );
-            }
+            self.mask(expanded.path, kind, places);
+        }
+    }
+
+    /// Nothing where there is nothing to hide.
+    pub fn mask(&mut self, path: PathBuf, kind: Kind, places: &Places<'_>) {
+        let Some(real) = places.look(&path) else {
+            return;
+        };
+        // $HISTFILE may be /dev/null; what is made up for a call holds no secret of the host.
+        let made_up = ["/dev", "/proc", "/sys"]
+            .iter()
+            .any(|area| real.starts_with(area));
+        if made_up || real.parent().is_none() {
+            return;
+        }
+        // A link to a secret is one more name of it; both are covered.
+        for path in [real, super::expand::tidy(&path)] {
+            let source = Source::Operator("mask");
+            self.add(path, Rule { kind, source });
         }
     }
 

@@ -102,6 +102,7 @@ fn asked(mode: Mode, workspace: &str) -> Asked {
         net: None,
         workspace: workspace.into(),
         add_dirs: Vec::new(),
+        secrets: Vec::new(),
         env: Vec::new(),
         wall_ms: None,
         identity: Identity::default(),
@@ -366,6 +367,19 @@ fn the_environment_is_built_from_nothing() {
         world.resolve(&default(), &ask),
         Err(PolicyError::Env { .. })
     ));
+}
+
+#[test]
+fn a_key_file_is_masked_wherever_it_is() {
+    let world =
+        World::new(&["/opt/keys/model", "/home/a/w/key"]).link("/opt/key", "/opt/keys/model");
+    let mut ask = asked(Mode::WorkspaceWrite, "/home/a/w");
+    ask.secrets = vec!["/opt/key".into(), "/home/a/w/key".into(), "/gone".into()];
+    let c = world.resolve(&default(), &ask).unwrap().confinement;
+    for path in ["/opt/key", "/opt/keys/model", "/home/a/w/key"] {
+        assert_eq!(c.access(Path::new(path)), Access::Hidden, "{path}");
+    }
+    assert_eq!(c.access(Path::new("/gone")), Access::Read);
 }
 
 #[test]

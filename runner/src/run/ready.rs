@@ -60,12 +60,7 @@ pub(super) fn ready(
             .remedy("say what to do with -p TEXT, --prompt-file FILE or -"));
     }
     let wall_ms = None;
-    let mut wanted = confine::wanted(
-        &args.confine,
-        wall_ms,
-        &environment,
-        config.profile.as_deref(),
-    )?;
+    let mut wanted = confine::wanted(&args.confine, wall_ms, &environment, &config)?;
     if let Some((_, Some(logged))) = &last {
         session::narrow(&mut wanted, &logged.confinement)?;
     }

@@ -17,7 +17,7 @@ pub fn run(args: &DoctorArgs) -> i32 {
 fn examine(args: &DoctorArgs, printer: &mut Printer) -> Result<i32, Fault> {
     let environment = Environment::read();
     let config = environment.config()?;
-    let wanted = confine::wanted(&args.confine, None, &environment, config.profile.as_deref())?;
+    let wanted = confine::wanted(&args.confine, None, &environment, &config)?;
     let stood = confine::stand(&wanted, Box::new(|_, _| {}));
     let judged = wanted.judge(&stood, &args.confine);
     if args.json {

@@ -46,12 +46,7 @@ fn confined(args: &SandboxArgs, printer: &mut Printer) -> Result<i32, Fault> {
     let wall_ms = args
         .timeout
         .and_then(|wait| u64::try_from(wait.as_millis()).ok());
-    let wanted = confine::wanted(
-        &args.confine,
-        wall_ms,
-        &environment,
-        config.profile.as_deref(),
-    )?;
+    let wanted = confine::wanted(&args.confine, wall_ms, &environment, &config)?;
     announce(&wanted, args, printer);
     if !args.confine.require.is_empty() {
         judged(&wanted, args)?;

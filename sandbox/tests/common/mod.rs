@@ -58,6 +58,7 @@ impl World {
             net: None,
             workspace: self.workspace.clone(),
             add_dirs: Vec::new(),
+            secrets: Vec::new(),
             env: Vec::new(),
             wall_ms: Some(PATIENCE.as_millis() as u64),
             identity: operator.git_identity(),

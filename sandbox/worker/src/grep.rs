@@ -86,7 +86,7 @@ fn compile(pattern: &str, base: &Path) -> Result<RegexMatcher, Fault> {
 fn files(base: &Path, deadline: Instant) -> Result<(Vec<PathBuf>, bool), Fault> {
     match file::open(base, Access::Read) {
         Ok(_) => return Ok((vec![base.to_path_buf()], true)),
-        Err(Fault(error)) if error.code == ErrorCode::NotAFile => directory(base)?,
+        Err(Fault(error)) if error.code == ErrorCode::NotAFile && base.is_dir() => directory(base)?,
         Err(fault) => return Err(fault),
     }
     let mut files = Vec::new();

@@ -90,7 +90,7 @@ fn nothing_that_is_no_file_is_waited_for() {
     assert_eq!(text, "a:1:x\n");
     assert_eq!(
         code(&ask(&bench, "x", "main.rs", 10).0),
-        ErrorCode::NotADirectory
+        ErrorCode::NotAFile
     );
 }
 

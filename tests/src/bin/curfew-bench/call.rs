@@ -114,6 +114,7 @@ fn confinement(place: &Place) -> curfew_policy::Confinement {
         net: None,
         workspace: std::fs::canonicalize(&place.ws).unwrap(),
         add_dirs: Vec::new(),
+        secrets: Vec::new(),
         env: Vec::new(),
         wall_ms: None,
         identity: Default::default(),
