@@ -459,3 +459,25 @@ fn evidence_off_observes_nothing() {
         with.iter().filter(|rule| !observes(rule)).count()
     );
 }
+
+#[test]
+fn a_read_only_mode_writes_nothing_whatever_is_listed() {
+    let facts = host(1000, &["/srv/w", "/srv/x"]);
+    let conf = Confinement {
+        mode: Mode::ReadOnly,
+        write: vec!["/srv/w".into(), "/srv/x".into()],
+        ..confinement("/srv/w")
+    };
+    let fence = fence_of(&conf, &facts);
+    let view = View::carry_out(&fence.mounts, &facts);
+    for path in ["/srv/w/a", "/srv/x/a"] {
+        assert!(matches!(
+            view.at(Path::new(path)),
+            Found::Host {
+                writable: false,
+                ..
+            }
+        ));
+        assert!(!grants(&fence.landlock, Path::new(path)).contains(&FileGrant::Write));
+    }
+}
