@@ -220,6 +220,9 @@ impl Broker {
             Some(session) => {
                 if let Some(fenced) = &mut session.fence {
                     fenced.restore_pins()?;
+                    if let Work::Worker { .. } = &call.work {
+                        fenced.compile_for_worker()?;
+                    }
                 }
                 session.call_namespaces()
             }

@@ -167,9 +167,10 @@ enum Audience {
 /// The one-way door: no capabilities, Landlock, syscall filter.
 fn enter_fence(fenced: Fenced, who: Audience, report: &mut Channel) -> Result<(), SetupFault> {
     caps::assert_none()?;
-    domain::enter(fenced.domain)?;
+    let Fenced { domain, .. } = &fenced;
+    domain::enter(domain)?;
     match who {
-        Audience::Worker => sys::seccomp::install(&fenced.worker_filter.program).at("seccomp"),
+        Audience::Worker => sys::seccomp::install(&fenced.worker_filter()?.program).at("seccomp"),
         Audience::Command if fenced.listener == Listener::Absent => {
             sys::seccomp::install(&fenced.command_filter.program).at("seccomp")
         }

@@ -2,9 +2,13 @@
 
 use std::io;
 
+use caps::CapSet;
 use caps::errors::CapsError;
-use caps::{CapSet, Capability, CapsHashSet};
-use rustix::thread::{CapabilitiesSecureBits, set_capabilities_secure_bits};
+use rustix::io::Errno;
+use rustix::thread::{
+    CapabilitiesSecureBits, CapabilitySet, remove_capability_from_bounding_set,
+    set_capabilities_secure_bits,
+};
 
 use crate::fault::{At, broken};
 use crate::protocol::SetupFault;
@@ -21,10 +25,13 @@ pub fn lock() -> Result<(), SetupFault> {
         .map_err(io_error)
         .at(step)?;
     // While CAP_SETPCAP is still held (capabilities(7)).
-    for capability in supported() {
-        caps::drop(None, CapSet::Bounding, capability)
-            .map_err(io_error)
-            .at(step)?;
+    for capability in caps::all() {
+        let bit = CapabilitySet::from_bits_retain(capability.bitmask());
+        match remove_capability_from_bounding_set(bit) {
+            // The crate may know more than the kernel has.
+            Ok(()) | Err(Errno::INVAL) => {}
+            Err(e) => return Err(e).at(step),
+        }
     }
     let bits = CapabilitiesSecureBits::NO_ROOT
         | CapabilitiesSecureBits::NO_ROOT_LOCKED
@@ -34,7 +41,8 @@ pub fn lock() -> Result<(), SetupFault> {
     set_capabilities_secure_bits(bits).at(step)?;
     nix::sys::prctl::set_no_new_privs().at("no-new-privs")?;
     empty(CapSet::Bounding)?;
-    empty(CapSet::Ambient)
+    // The ambient set is always within the inheritable one (capabilities(7)).
+    empty(CapSet::Inheritable)
 }
 
 /// In init, once its mounts stand: nothing left for it or what it starts.
@@ -62,12 +70,6 @@ fn empty(set: CapSet) -> Result<(), SetupFault> {
     }
     let text = format!("capabilities are left in the {set:?} set: {left:?}");
     Err(broken(step, None, libc::EPERM, text))
-}
-
-fn supported() -> CapsHashSet {
-    let known: CapsHashSet = caps::runtime::thread_all_supported();
-    debug_assert!(known.contains(&Capability::CAP_SYS_ADMIN));
-    known
 }
 
 /// The crate reports text; errno is still that of its last system call.

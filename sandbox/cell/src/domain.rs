@@ -83,7 +83,7 @@ fn open_rule(
 ///
 /// All rights of the demanded ABI are handled and only the rules' given back. TCP is not handled:
 /// loopback must work, and the network namespace and the syscall filter are its two layers.
-pub fn enter(domain: Domain) -> Result<(), SetupFault> {
+pub fn enter(domain: &Domain) -> Result<(), SetupFault> {
     let mut ruleset = ruleset(domain.abi)?;
     let mut late = Vec::new();
     for (path, grant) in &domain.of_the_call {

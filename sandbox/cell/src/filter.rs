@@ -62,6 +62,7 @@ pub fn compile(
     listener: Listener,
 ) -> Result<Filter, SetupFault> {
     let mut leaves: BTreeMap<u32, Leaf> = BTreeMap::new();
+    let mut compiled: Vec<(&[ArgRule], u32, BpfProgram)> = Vec::new();
     for row in in_order(rows, audience) {
         let Some(verdict) = verdict(row.action, listener) else {
             continue;
@@ -73,7 +74,27 @@ pub fn compile(
             continue;
         };
         let number = u32::try_from(number).map_err(|_| bad(row, "a number out of range"))?;
-        leaves.entry(number).or_default().add(row, verdict)?;
+        let leaf = leaves.entry(number).or_default();
+        if leaf.end.is_some() {
+            continue; // a row without conditions stands before this one
+        }
+        if row.args.is_empty() {
+            leaf.end = Some(verdict);
+            continue;
+        }
+        // The same conditions come back under many names.
+        let known = compiled
+            .iter()
+            .find(|(args, v, _)| *args == row.args && *v == verdict);
+        let body = match known {
+            Some((_, _, body)) => body.clone(),
+            None => {
+                let body = body(row, verdict)?;
+                compiled.push((&row.args, verdict, body.clone()));
+                body
+            }
+        };
+        leaf.bodies.push(body);
     }
     let mut program = preamble()?;
     emit_dispatch(leaves, &mut program);
@@ -121,20 +142,6 @@ struct Leaf {
     bodies: Vec<BpfProgram>,
     /// Set by a row without conditions; what comes after it never runs.
     end: Option<u32>,
-}
-
-impl Leaf {
-    fn add(&mut self, row: &SyscallRule, verdict: u32) -> Result<(), SetupFault> {
-        if self.end.is_some() {
-            return Ok(());
-        }
-        if row.args.is_empty() {
-            self.end = Some(verdict);
-        } else {
-            self.bodies.push(body(row, verdict)?);
-        }
-        Ok(())
-    }
 }
 
 fn verdict(action: SyscallAction, listener: Listener) -> Option<u32> {

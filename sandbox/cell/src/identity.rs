@@ -1,13 +1,15 @@
 //! Who the calls are: credentials, the user namespace and its maps.
 
 use std::fs;
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{Gid, Uid, geteuid, setgroups, setresgid, setresuid};
+use rustix::fs::{Mode, OFlags, openat};
 
 use crate::fault::At;
-use crate::plan::{Identity, NetPlan};
+use crate::plan::Identity;
 use crate::protocol::SetupFault;
 
 /// Gives up root for the workspace's owner, if the plan says so, and supplementary groups in any
@@ -25,16 +27,9 @@ pub fn settle(identity: &Identity) -> Result<(), SetupFault> {
     nix::sys::prctl::set_dumpable(true).at("become-owner")
 }
 
-/// Makes the session's namespaces and maps exactly one uid and one gid.
-pub fn enter_namespaces(identity: &Identity, net: NetPlan) -> Result<(), SetupFault> {
-    let mut flags = CloneFlags::CLONE_NEWUSER
-        | CloneFlags::CLONE_NEWNS
-        | CloneFlags::CLONE_NEWIPC
-        | CloneFlags::CLONE_NEWUTS;
-    if net == NetPlan::Empty {
-        flags |= CloneFlags::CLONE_NEWNET;
-    }
-    unshare(flags).at("user-namespace")?;
+/// Makes the session's user namespace and maps exactly one uid and one gid.
+pub fn enter_user_namespace(identity: &Identity) -> Result<(), SetupFault> {
+    unshare(CloneFlags::CLONE_NEWUSER).at("user-namespace")?;
     // user_namespaces(7): an unprivileged gid_map needs setgroups denied first.
     write("setgroups", "/proc/self/setgroups", "deny")?;
     let uid_map = format!("{} {} 1", identity.inner_uid, identity.host_uid);
@@ -46,18 +41,29 @@ pub fn enter_namespaces(identity: &Identity, net: NetPlan) -> Result<(), SetupFa
     nix::sys::prctl::set_dumpable(false).at("non-dumpable")
 }
 
+/// Makes the session's other namespaces; the user namespace owns them. The one for the network is
+/// made meanwhile, see [`crate::netns`].
+pub fn enter_namespaces() -> Result<(), SetupFault> {
+    let flags = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC | CloneFlags::CLONE_NEWUTS;
+    unshare(flags).at("namespaces")
+}
+
 /// No namespaces below this one, whatever a call finds to ask for them: a second lock beside the
-/// syscall filter. Limits count per user namespace (namespaces(7)).
-pub fn forbid_nesting() -> Result<(), SetupFault> {
+/// syscall filter. Limits count per user namespace (namespaces(7)). `proc` is any /proc.
+pub fn forbid_nesting(proc: BorrowedFd<'_>) -> Result<(), SetupFault> {
     const LIMITS: [(&str, &str); 4] = [
-        ("/proc/sys/user/max_user_namespaces", "0"),
-        ("/proc/sys/user/max_cgroup_namespaces", "0"),
-        ("/proc/sys/user/max_time_namespaces", "0"),
-        ("/proc/sys/user/max_net_namespaces", "1"),
+        ("sys/user/max_user_namespaces", "0"),
+        ("sys/user/max_cgroup_namespaces", "0"),
+        ("sys/user/max_time_namespaces", "0"),
+        ("sys/user/max_net_namespaces", "1"),
     ];
-    LIMITS
-        .iter()
-        .try_for_each(|(path, value)| write("forbid-nesting", path, value))
+    for (name, value) in LIMITS {
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+        let written = openat(proc, name, flags, Mode::empty())
+            .and_then(|file| rustix::io::write(file, value.as_bytes()));
+        written.at_path("forbid-nesting", &Path::new("/proc").join(name))?;
+    }
+    Ok(())
 }
 
 fn write(step: &'static str, path: &str, text: &str) -> Result<(), SetupFault> {

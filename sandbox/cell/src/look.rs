@@ -7,7 +7,7 @@
 use std::ffi::OsStr;
 use std::io::IoSliceMut;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -136,6 +136,11 @@ impl Lookout {
             pinned: Vec::new(),
             net,
         })
+    }
+
+    /// The host's /proc.
+    pub fn proc(&self) -> BorrowedFd<'_> {
+        self.proc.as_fd()
     }
 
     /// A descriptor that keeps this process's mount namespace alive.

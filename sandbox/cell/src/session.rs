@@ -1,11 +1,8 @@
 //! What is set up once and shared by all calls of a broker.
 
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use nix::unistd::sethostname;
-use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use crate::domain::Domain;
 use crate::fault::{At, broken};
@@ -14,12 +11,12 @@ use crate::init::Extent;
 use crate::listener::Rows;
 use crate::look::Lookout;
 use crate::mounts;
-use crate::plan::{Audience, Fence, NetPlan, Plan};
+use crate::plan::{Audience, Fence, NetPlan, Plan, SyscallRule};
 use crate::protect::Pins;
 use crate::protocol::{ReadyFacts, SetupFault};
 use crate::sys::{self, CloseRange};
 use crate::watch::{Meaning, Seen, Watch};
-use crate::{caps, domain, identity};
+use crate::{caps, domain, identity, netns};
 
 /// A broker's side of a confinement, ready to make calls.
 pub struct Session {
@@ -30,7 +27,9 @@ pub struct Session {
 pub struct Fenced {
     pub domain: Domain,
     pub command_filter: Filter,
-    pub worker_filter: Filter,
+    /// Compiled when the first worker call is made.
+    worker_filter: Option<Filter>,
+    worker_rows: Vec<SyscallRule>,
     pub listener: Listener,
     /// The rows a notification can come from.
     pub rows: Rows,
@@ -80,6 +79,28 @@ impl Fenced {
         lost
     }
 
+    /// Before a worker call. The worker says itself what it was refused, so nothing listens.
+    pub fn compile_for_worker(&mut self) -> Result<(), SetupFault> {
+        if self.worker_filter.is_none() {
+            let rows = std::mem::take(&mut self.worker_rows);
+            let filter = filter::compile(&rows, Audience::Worker, Listener::Absent)?;
+            self.worker_filter = Some(filter);
+        }
+        Ok(())
+    }
+
+    pub fn worker_filter(&self) -> Result<&Filter, SetupFault> {
+        let missing = || {
+            broken(
+                "seccomp",
+                None,
+                libc::EINVAL,
+                "the worker's filter is missing",
+            )
+        };
+        self.worker_filter.as_ref().ok_or_else(missing)
+    }
+
     /// Before a call: pins what the host replaced meanwhile.
     pub fn restore_pins(&mut self) -> Result<(), SetupFault> {
         if !self.pins_lost {
@@ -109,14 +130,16 @@ fn open_unfenced() -> Result<(Session, ReadyFacts), SetupFault> {
 fn open_fenced(fence: &Fence) -> Result<(Session, ReadyFacts), SetupFault> {
     fresh_keyring()?;
     identity::settle(&fence.identity)?;
-    identity::enter_namespaces(&fence.identity, fence.net)?;
-    identity::forbid_nesting()?;
+    identity::enter_user_namespace(&fence.identity)?;
+    let network = match fence.net {
+        NetPlan::Empty => Some(netns::begin()?),
+        NetPlan::Host => None,
+    };
+    identity::enter_namespaces()?;
     sethostname(&fence.hostname).at("hostname")?;
-    if fence.net == NetPlan::Empty {
-        loopback_up()?;
-    }
     rustix::process::umask(rustix::fs::Mode::empty());
     let mut lookout = Lookout::new(fence.net)?;
+    identity::forbid_nesting(lookout.proc())?;
     let view = mounts::build(&fence.mounts)?;
     // The old one could be a directory that the view shows otherwise.
     rustix::process::chdir("/").at_path("cwd", Path::new("/"))?;
@@ -129,8 +152,9 @@ fn open_fenced(fence: &Fence) -> Result<(Session, ReadyFacts), SetupFault> {
     };
     let rows = &fence.syscalls;
     let command_filter = filter::compile(rows, Audience::Command, listener)?;
-    // The worker says itself what it was refused.
-    let worker_filter = filter::compile(rows, Audience::Worker, Listener::Absent)?;
+    if let Some(network) = network {
+        network.join()?;
+    }
     let pinned: Vec<PathBuf> = view.pins.names().collect();
     lookout.set_pinned(pinned.clone());
     let facts = ReadyFacts {
@@ -142,7 +166,8 @@ fn open_fenced(fence: &Fence) -> Result<(Session, ReadyFacts), SetupFault> {
     let fenced = Fenced {
         domain,
         command_filter,
-        worker_filter,
+        worker_filter: None,
+        worker_rows: rows.clone(),
         listener,
         rows: Rows::new(filter::in_order(rows, Audience::Command)),
         lookout,
@@ -176,14 +201,4 @@ fn fresh_keyring() -> Result<(), SetupFault> {
         Err(e) if matches!(e.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => Ok(()),
         joined => joined.at("keyring"),
     }
-}
-
-fn loopback_up() -> Result<(), SetupFault> {
-    let open = |family| socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None);
-    let socket = match open(AddressFamily::INET) {
-        Err(Errno::AFNOSUPPORT) => open(AddressFamily::INET6),
-        opened => opened,
-    };
-    let socket = socket.at("loopback")?;
-    sys::interface_up(socket.as_fd(), "lo").at("loopback")
 }
