@@ -445,6 +445,27 @@ fn without_fallocate_a_file_keeps_the_space() {
     );
 }
 
+/// The name must not appear before what it names is durable, nor `create` return before the name is.
+#[test]
+fn a_header_is_durable_before_its_directory_has_a_name() {
+    let (_place, store, disk) = setup();
+    drop(store.create(&header("order"), silent()).unwrap());
+    let trace = disk.set(|faults| faults.trace.clone());
+    let expected = [
+        "create_root",
+        "create_dir",
+        "lock",
+        "create_log",
+        "write",
+        "reserve",
+        "sync",
+        "sync_dir",
+        "rename",
+        "sync_dir",
+    ];
+    assert_eq!(trace, expected);
+}
+
 /// Fails the n-th change of the disk and all that follow, for every n, until making a session works.
 #[test]
 fn a_session_is_made_whole_or_not_at_all() {
