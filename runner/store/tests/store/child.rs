@@ -129,7 +129,7 @@ fn append(store: &Store) {
     let mut script = Script::after(&loaded.events);
     *durable.0.lock().unwrap() = script.next_seq;
     for n in 0..TURNS_MAX {
-        let size = [10, 300, 2000, 9000, 10, 300, 2000, 400_000][n % 8];
+        let size = [10, 300, 2000, 9000, 10, 300, 2000, 60_000][n % 8];
         for (at, event) in script.turn(&"x".repeat(size)).into_iter().enumerate() {
             let seq = event.seq;
             let barrier = if at % 3 == 0 {
