@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::FileExt;
-use std::sync::LazyLock;
 
 use curfew_store::{Damage, StoreError, Tail};
 use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
 
 use crate::support::*;
 
@@ -154,22 +154,23 @@ fn a_record_of_18_mb_is_taken() {
     );
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
-
-    /// Random damage of any kind: refused and placed, or a torn tail, or harmless; what is read is
-    /// always a prefix of what was written.
-    #[test]
-    fn what_is_read_is_what_was_written(at in 0.0..1.0_f64, bytes in proptest::collection::vec(any::<u8>(), 0..40), cut in 0usize..60) {
-        static PLACE: LazyLock<(Place, Vec<u8>)> = LazyLock::new(|| {
-            let place = Place::new();
-            let log = place.finished("random", 2);
-            (place, log)
-        });
-        let (place, log) = &*PLACE;
-        replace(&place.log("random"), log);
-        let written = place.store.inspect("random").unwrap().events;
-        let at = (log.len() as f64 * at) as usize;
+/// Random damage of any kind: refused and placed, or a torn tail, or harmless; what is read is always
+/// a prefix of what was written.
+#[test]
+fn what_is_read_is_what_was_written() {
+    let place = Place::new();
+    let log = place.finished("random", 2);
+    let written = lines_of(&place.store.inspect("random").unwrap().events);
+    let damage = (
+        0..log.len(),
+        proptest::collection::vec(any::<u8>(), 0..40),
+        0usize..60,
+    );
+    let mut runner = TestRunner::new(Config {
+        failure_persistence: None,
+        ..Config::with_cases(200)
+    });
+    let checked = runner.run(&damage, |(at, bytes, cut)| {
         let mut damaged = log[..at].to_vec();
         damaged.extend_from_slice(&bytes);
         damaged.extend_from_slice(&log[(at + cut).min(log.len())..]);
@@ -181,6 +182,8 @@ proptest! {
             }
         }
         prop_assert!(read.len() <= written.len());
-        prop_assert_eq!(lines_of(&read), lines_of(&written[..read.len()]));
-    }
+        prop_assert_eq!(&lines_of(&read), &written[..read.len()]);
+        Ok(())
+    });
+    checked.unwrap();
 }
