@@ -14,16 +14,16 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::WorkerFn;
-use crate::call::{After, Call, Work};
 use crate::fault::{At, broken};
 use crate::frame::{Channel, FrameError, Rights};
-use crate::init::{self, Extent};
+use crate::init::{self, Extent, Seed};
 use crate::plan::{CallLimits, Plan};
 use crate::processes;
 use crate::protocol::{FromBroker, ReadyFacts, SetupFault, ToBroker, What};
 use crate::running::Running;
 use crate::session::Session;
-use crate::sys::{self, exit_now};
+use crate::sys::{self, Spawned, exit_now};
+use crate::wire::Order;
 
 pub use in_place::{InPlace, run_one};
 
@@ -41,7 +41,15 @@ pub fn serve(mut channel: Channel, worker: WorkerFn) -> i32 {
         Ok((ToBroker::Plan { plan }, _)) => plan,
         Ok(_) | Err(_) => return NO_PLAN,
     };
-    let (mut broker, facts) = match Broker::open(&plan, worker) {
+    let ahead = match plan.fence {
+        Some(_) => Ahead::One,
+        None => Ahead::None,
+    };
+    let opened = Broker::open(&plan, worker, ahead).and_then(|(mut broker, facts)| {
+        broker.compile_for_worker()?;
+        Ok((broker, facts))
+    });
+    let (mut broker, facts) = match opened {
         Ok(opened) => opened,
         Err(fault) => {
             // A supervisor that is gone needs no answer.
@@ -51,8 +59,14 @@ pub fn serve(mut channel: Channel, worker: WorkerFn) -> i32 {
         }
     };
     drop(plan);
-    let ready = FromBroker::Ready { facts };
-    let mut events = VecDeque::from([ready]);
+    if channel
+        .send_json(&FromBroker::Ready { facts }, &[])
+        .is_err()
+    {
+        return broker.end_all();
+    }
+    broker.make_ahead();
+    let mut events = VecDeque::new();
     loop {
         for event in events.drain(..) {
             if channel.send_json(&event, &[]).is_err() {
@@ -80,27 +94,60 @@ struct Broker {
     session: Option<Session>,
     calls: Vec<Running>,
     worker: WorkerFn,
+    /// The plan's; most calls have them.
+    limits: CallLimits,
+    ahead: Ahead,
+    /// An init with everything prepared, for the next call.
+    waiting: Option<Init>,
+}
+
+/// Whether an init is made before it is known what for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ahead {
+    One,
+    None,
+    /// None, and this process is about to end: its inits hold what is slow to close.
+    InPlace,
+}
+
+/// An init and the line to it.
+pub struct Init {
+    pub process: Spawned,
+    pub report: Channel,
 }
 
 impl Broker {
-    fn open(plan: &Plan, worker: WorkerFn) -> Result<(Broker, ReadyFacts), SetupFault> {
+    fn open(
+        plan: &Plan,
+        worker: WorkerFn,
+        ahead: Ahead,
+    ) -> Result<(Broker, ReadyFacts), SetupFault> {
         let (session, facts) = Session::open(plan)?;
         let broker = Broker {
             session: Some(session),
             calls: Vec::new(),
             worker,
+            limits: plan.limits,
+            ahead,
+            waiting: None,
         };
         Ok((broker, facts))
     }
 
-    /// What init holds so that this process can end at once; see [`After::Hold`].
-    fn hold(&self) -> Result<After, SetupFault> {
-        let Some(fenced) = self.session.as_ref().and_then(|s| s.fence.as_ref()) else {
-            return Ok(After::Exit);
-        };
-        let watch = fenced.watch.as_fd().try_clone_to_owned().at("hold")?;
-        let mounts = fenced.lookout.own_mounts().at("hold")?;
-        Ok(After::Hold(vec![watch, mounts]))
+    /// What init holds so that this process can end at once; see `Call::held`.
+    fn held(&self) -> Result<Vec<OwnedFd>, SetupFault> {
+        match (&self.session, self.ahead) {
+            (
+                Some(Session {
+                    fence: Some(fenced),
+                }),
+                Ahead::InPlace,
+            ) => Ok(vec![
+                fenced.watch.as_fd().try_clone_to_owned().at("hold")?,
+                fenced.lookout.own_mounts().at("hold")?,
+            ]),
+            _ => Ok(Vec::new()),
+        }
     }
 
     /// Waits until something happens and handles it: notifications first, because a call waits for
@@ -182,7 +229,7 @@ impl Broker {
             ToBroker::Plan { .. } => return Err(FrameError::NotAnObject),
             ToBroker::Kill { call } => self.kill(call),
             ToBroker::Call { call, what, limits } => {
-                if let Err(fault) = self.start(call, what, (limits, After::Exit), fds) {
+                if let Err(fault) = self.start(call, what, limits, fds) {
                     events.push_back(FromBroker::NotRun { call, fault });
                 }
             }
@@ -194,51 +241,109 @@ impl Broker {
         &mut self,
         id: u64,
         what: What,
-        (limits, after): (CallLimits, After),
-        mut fds: Vec<OwnedFd>,
+        limits: CallLimits,
+        fds: Vec<OwnedFd>,
     ) -> Result<(), SetupFault> {
         if self.calls.len() >= CALLS_MAX || self.calls.iter().any(|c| c.is_called(id)) {
             let text = format!("call {id} is running, or {CALLS_MAX} others are");
             return Err(broken("call", None, libc::EAGAIN, text));
         }
-        let socket = (fds.len() == 4).then(|| fds.pop()).flatten();
-        let stdio: [OwnedFd; 3] = fds.try_into().map_err(|fds: Vec<_>| {
-            let text = format!("{} descriptors came with the call", fds.len());
-            broken("descriptors", None, libc::EBADF, text)
-        })?;
-        let work = Work::new(what, socket, self.worker)?;
-        let call = Call {
-            work,
-            after,
-            limits,
-            stdio,
-        };
-        let (ours, theirs) = Channel::pair(Rights::Accepted)
-            .map_err(|e| broken("call", None, libc::EMFILE, e.to_string()))?;
         let began = Instant::now();
-        let namespaces = match &mut self.session {
-            Some(session) => {
-                if let Some(fenced) = &mut session.fence {
-                    fenced.restore_pins()?;
-                    if let Work::Worker { .. } = &call.work {
-                        fenced.compile_for_worker()?;
-                    }
-                }
-                session.call_namespaces()
-            }
-            None => 0,
+        self.look_after_session(&what)?;
+        let held = self.held()?;
+        let order = Order::Call {
+            what,
+            limits,
+            held: held.len(),
         };
-        let Some(spawned) = sys::clone_into(namespaces).at("call-namespaces")? else {
-            drop(ours);
+        let fds: Vec<BorrowedFd<'_>> = fds.iter().chain(&held).map(AsFd::as_fd).collect();
+        let init = self.give(&order, &fds)?;
+        let wall = Duration::from_millis(limits.wall_ms);
+        self.calls.push(Running::new(id, init, began, wall));
+        self.make_ahead();
+        Ok(())
+    }
+
+    /// While a call runs, or none does. It is only time that is won: where it fails, the next call
+    /// makes its own and reports why it cannot.
+    fn make_ahead(&mut self) {
+        if self.ahead == Ahead::One && self.waiting.is_none() {
+            self.waiting = self.clone_init().ok();
+        }
+    }
+
+    /// What must be in order before a call of this kind.
+    fn look_after_session(&mut self, what: &What) -> Result<(), SetupFault> {
+        let Some(fenced) = self.session.as_mut().and_then(|s| s.fence.as_mut()) else {
+            return Ok(());
+        };
+        if fenced.pins_lost {
+            fenced.restore_pins()?;
+            // It has the mounts from before.
+            self.dismiss_waiting();
+        }
+        match what {
+            What::Worker { .. } => self.compile_for_worker(),
+            What::Command { .. } => Ok(()),
+        }
+    }
+
+    fn compile_for_worker(&mut self) -> Result<(), SetupFault> {
+        match self.session.as_mut().and_then(|s| s.fence.as_mut()) {
+            Some(fenced) => fenced.compile_for_worker(),
+            None => Ok(()),
+        }
+    }
+
+    /// Hands the order to the init that waits, or to a new one.
+    fn give(&mut self, order: &Order, fds: &[BorrowedFd<'_>]) -> Result<Init, SetupFault> {
+        if let Some(mut init) = self.waiting.take() {
+            match init.report.send_json(order, fds) {
+                Ok(()) => return Ok(init),
+                // It died; what it died of happens again to the next one, and is reported then.
+                Err(FrameError::Closed) => self.dismiss(init),
+                Err(e) => return Err(broken("order", None, libc::E2BIG, e.to_string())),
+            }
+        }
+        let mut init = self.clone_init()?;
+        match init.report.send_json(order, fds) {
+            // Closed: its fault waits in the other direction.
+            Ok(()) | Err(FrameError::Closed) => Ok(init),
+            Err(e) => {
+                self.dismiss(init);
+                Err(broken("order", None, libc::E2BIG, e.to_string()))
+            }
+        }
+    }
+
+    fn clone_init(&mut self) -> Result<Init, SetupFault> {
+        let (report, theirs) = Channel::pair(Rights::Accepted)
+            .map_err(|e| broken("call", None, libc::EMFILE, e.to_string()))?;
+        let namespaces = self.session.as_ref().map_or(0, Session::call_namespaces);
+        let Some(process) = sys::clone_into(namespaces).at("call-namespaces")? else {
+            drop(report);
             match self.session.take() {
-                Some(session) => init::run(session, call, theirs),
+                Some(session) => init::run(Seed {
+                    session,
+                    limits: self.limits,
+                    worker: self.worker,
+                    report: theirs,
+                }),
                 None => exit_now(NOT_READY),
             }
         };
-        let wall = Duration::from_millis(limits.wall_ms);
-        self.calls
-            .push(Running::new(id, spawned, ours, began, wall));
-        Ok(())
+        Ok(Init { process, report })
+    }
+
+    fn dismiss_waiting(&mut self) {
+        if let Some(init) = self.waiting.take() {
+            self.dismiss(init);
+        }
+    }
+
+    /// Ends an init that got no call, and waits for it beside the calls.
+    fn dismiss(&mut self, init: Init) {
+        self.calls.push(Running::dismissed(init));
     }
 
     fn kill(&mut self, id: u64) {
@@ -267,6 +372,7 @@ impl Broker {
     /// Ends every call and says so by the exit code. Without a PID namespace the inits do it.
     fn end_all(mut self) -> i32 {
         let extent = self.extent();
+        self.dismiss_waiting();
         for running in &mut self.calls {
             running.kill(extent);
         }

@@ -14,34 +14,53 @@ use rustix::fs::Mode;
 use crate::fault::{At, broken};
 use crate::filter::Listener;
 use crate::frame::Channel;
+use crate::limits::Counted;
 use crate::plan::CallLimits;
 use crate::protocol::{SetupFault, What};
-use crate::session::{Fenced, Session};
+use crate::session::Gear;
 use crate::sys::{self, CloseRange, exit_now};
-use crate::wire::Report;
+use crate::wire::{Order, Report};
 use crate::{WorkerFn, caps, domain, limits};
 
 /// What the child exits with when a step failed; the fault itself went over the report.
 pub const NOT_RUN: i32 = 125;
 
-/// A call as the broker prepared it, before any process exists.
+/// A call as init has it.
 pub struct Call {
     pub work: Work,
-    pub after: After,
     pub limits: CallLimits,
     /// stdin, stdout, stderr.
     pub stdio: [OwnedFd; 3],
-}
-
-/// What init does once the main process has ended and nothing else is left.
-#[derive(Debug)]
-pub enum After {
-    Exit,
-    /// Waits for the broker's end and holds these until then. A process closes what it has before
-    /// its parent hears of its end, and the last close of a used inotify instance (20 ms,
+    /// Kept open by init until the broker has ended. A process closes what it has before its parent
+    /// hears of its end, and the last close of a used inotify instance (20 ms,
     /// fsnotify_destroy_group) or of a mount namespace waits for a grace period of the kernel.
     /// `curfew sandbox` ends without these waits, because an init that nobody waits for has them.
-    Hold(Vec<OwnedFd>),
+    pub held: Vec<OwnedFd>,
+}
+
+impl Call {
+    /// Takes an order apart.
+    pub fn new(order: Order, mut fds: Vec<OwnedFd>, run: WorkerFn) -> Result<Call, SetupFault> {
+        let Order::Call { what, limits, held } = order;
+        let held = fds.split_off(fds.len().saturating_sub(held));
+        let count = fds.len();
+        let mut fds = fds.into_iter();
+        let (Some(stdin), Some(stdout), Some(stderr)) = (fds.next(), fds.next(), fds.next()) else {
+            let text = format!("{count} descriptors came with the call");
+            return Err(broken("descriptors", None, libc::EBADF, text));
+        };
+        let work = Work::new(what, fds.next(), run)?;
+        if fds.next().is_some() {
+            let text = format!("{count} descriptors came with the call");
+            return Err(broken("descriptors", None, libc::EBADF, text));
+        }
+        Ok(Call {
+            work,
+            limits,
+            stdio: [stdin, stdout, stderr],
+            held,
+        })
+    }
 }
 
 pub enum Work {
@@ -102,57 +121,68 @@ fn c_string(text: String, step: &'static str) -> Result<CString, SetupFault> {
     })
 }
 
-/// Becomes the command; in the child that init forked for it. `started` is close-on-exec and tells
-/// init by its end that the command runs, and by a byte that it does not.
-pub fn become_command(session: Session, call: Call, mut report: Channel, started: File) -> ! {
-    let fault = match confine(session, call, &mut report, &started) {
+/// Becomes the command, in the child that init made for it, which may share init's memory: nothing
+/// here is taken, and what is allocated and lost by the exec is init's to keep, a few kilobytes.
+/// `started` is close-on-exec and tells init by its end that the command runs, and by a byte that
+/// it does not. Returns the exit code when it does not.
+pub fn become_command(
+    gear: Option<&Gear>,
+    call: &Call,
+    report: &mut Channel,
+    started: &File,
+) -> i32 {
+    let fault = match confine(gear, call, report) {
         Ok(never) => match never {},
         Err(fault) => fault,
     };
     let told = report.send_json(&Report::NotRun { fault }, &[]);
-    let written = (&started).write_all(b"!");
+    let mut started = started;
+    let written = started.write_all(b"!");
     // Nobody is left to tell if both failed; init still sees the end of this process.
-    exit_now(if told.is_ok() && written.is_ok() {
+    if told.is_ok() && written.is_ok() {
         NOT_RUN
     } else {
         NOT_RUN + 1
-    })
+    }
 }
 
 fn confine(
-    session: Session,
-    call: Call,
+    gear: Option<&Gear>,
+    call: &Call,
     report: &mut Channel,
-    started: &File,
 ) -> Result<Infallible, SetupFault> {
     setsid().at("new-session")?;
     // Signal actions are at their defaults since the broker started.
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None).at("signals")?;
     rustix::process::umask(Mode::from_raw_mode(0o022));
-    limits::apply(&call.limits)?;
+    let counted = match gear {
+        Some(_) => Counted::InSession,
+        None => Counted::OnHost,
+    };
+    limits::apply(&call.limits, counted)?;
     place_stdio(&call.stdio)?;
     let cwd = call.work.cwd();
     chdir(cwd).at_path("cwd", cwd)?;
-    match call.work {
+    match &call.work {
         Work::Command { argv, env, .. } => {
-            if let Some(fenced) = session.fence {
-                enter_fence(fenced, Audience::Command, report)?;
+            if let Some(gear) = gear {
+                enter_fence(gear, Audience::Command, report)?;
             }
             // Descriptors that were left open over the broker's own exec, and any other.
             sys::close_except(&[0, 1, 2], CloseRange::OnExec).at("close-descriptors")?;
             let program = &argv[0];
             let path = PathBuf::from(String::from_utf8_lossy(program.as_bytes()).into_owned());
-            execve(program, &argv, &env).at_path("exec", &path)
+            execve(program, argv, env).at_path("exec", &path)
         }
         Work::Worker { socket, cwd, run } => {
-            if let Some(fenced) = session.fence {
-                enter_fence(fenced, Audience::Worker, report)?;
+            if let Some(gear) = gear {
+                enter_fence(gear, Audience::Worker, report)?;
             }
+            let socket = rustix::io::fcntl_dupfd_cloexec(socket, 3).at("worker-socket")?;
             let keep: [RawFd; 4] = [0, 1, 2, socket.as_raw_fd()];
             // The end of `started` is closed with the rest: for init that is the start.
-            let _ = started;
             sys::close_except(&keep, CloseRange::Close).at("close-descriptors")?;
-            exit_now(run(socket, &cwd))
+            exit_now(run(socket, cwd))
         }
     }
 }
@@ -165,17 +195,16 @@ enum Audience {
 }
 
 /// The one-way door: no capabilities, Landlock, syscall filter.
-fn enter_fence(fenced: Fenced, who: Audience, report: &mut Channel) -> Result<(), SetupFault> {
+fn enter_fence(gear: &Gear, who: Audience, report: &mut Channel) -> Result<(), SetupFault> {
     caps::assert_none()?;
-    let Fenced { domain, .. } = &fenced;
-    domain::enter(domain)?;
+    domain::enter(&gear.domain)?;
     match who {
-        Audience::Worker => sys::seccomp::install(&fenced.worker_filter()?.program).at("seccomp"),
-        Audience::Command if fenced.listener == Listener::Absent => {
-            sys::seccomp::install(&fenced.command_filter.program).at("seccomp")
+        Audience::Worker => sys::seccomp::install(&gear.worker_filter()?.program).at("seccomp"),
+        Audience::Command if gear.listener == Listener::Absent => {
+            sys::seccomp::install(&gear.command_filter.program).at("seccomp")
         }
         Audience::Command => {
-            let program = &fenced.command_filter.program;
+            let program = &gear.command_filter.program;
             let listener = sys::seccomp::install_with_listener(program).at("seccomp")?;
             // The filter must let this sendmsg pass without a notification: nobody listens yet.
             report

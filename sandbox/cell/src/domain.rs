@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 
 use landlock::{
@@ -27,6 +27,13 @@ pub struct Domain {
     abi: ABI,
     rules: Vec<(OwnedFd, BitFlags<AccessFs>)>,
     of_the_call: Vec<(PathBuf, FileGrant)>,
+}
+
+impl Domain {
+    /// The places it holds open.
+    pub fn descriptors(&self) -> impl Iterator<Item = RawFd> {
+        self.rules.iter().map(|(place, _)| place.as_raw_fd())
+    }
 }
 
 /// Opens the places of the plan's rules.

@@ -7,7 +7,7 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -20,13 +20,15 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use rustix::mount::MountAttrFlags;
 
-use crate::call::{self, After, Call, NOT_RUN};
+use crate::WorkerFn;
+use crate::call::{self, Call, NOT_RUN, Work};
 use crate::caps;
 use crate::fault::{At, broken, fault};
-use crate::frame::Channel;
+use crate::frame::{Channel, FrameError};
+use crate::plan::CallLimits;
 use crate::processes;
 use crate::protocol::SetupFault;
-use crate::session::Session;
+use crate::session::{Gear, Session};
 use crate::sys::{self, CloseRange, Reach, exit_now, mount_setattr};
 use crate::tree;
 use crate::wire::{Exit, Report};
@@ -40,34 +42,94 @@ pub enum Extent {
     Descendants,
 }
 
+/// What an init is made with, before it is known for which call.
+pub struct Seed {
+    pub session: Session,
+    /// What it prepares for. A call with other limits costs a second preparation.
+    pub limits: CallLimits,
+    pub worker: WorkerFn,
+    pub report: Channel,
+}
+
 /// The whole life of an init; in the child that the broker cloned.
-pub fn run(session: Session, call: Call, mut report: Channel) -> ! {
-    let extent = session.extent();
-    let drain = Duration::from_millis(call.limits.drain_ms);
-    let holds = matches!(call.after, After::Hold(_));
-    let code = match start(session, call, &report, extent) {
-        Ok(None) => NOT_RUN,
-        Ok(Some(main)) => match attend(main, drain, extent, &mut report) {
-            Ok(exit) => {
-                if holds && exit.background == 0 {
-                    // Nothing is ever sent here: this returns when the broker is gone.
-                    drop(report.recv_raw());
-                }
-                0
-            }
-            Err(fault) => tell(&mut report, fault),
+pub fn run(seed: Seed) -> ! {
+    let Seed {
+        session,
+        limits,
+        worker,
+        mut report,
+    } = seed;
+    let code = match live(session, limits, worker, &mut report) {
+        Ok(()) => 0,
+        // A broker that cannot be told sees the end of this process.
+        Err(fault) => match report.send_json(&Report::NotRun { fault }, &[]) {
+            Ok(()) => NOT_RUN,
+            Err(_) => NOT_RUN + 1,
         },
-        Err(fault) => tell(&mut report, fault),
     };
     exit_now(code)
 }
 
-fn tell(report: &mut Channel, fault: SetupFault) -> i32 {
-    // A broker that cannot be told sees the end of this process.
-    match report.send_json(&Report::NotRun { fault }, &[]) {
-        Ok(()) => NOT_RUN,
-        Err(_) => NOT_RUN + 1,
+fn live(
+    session: Session,
+    limits: CallLimits,
+    worker: WorkerFn,
+    report: &mut Channel,
+) -> Result<(), SetupFault> {
+    let extent = session.extent();
+    let gear = session.into_gear();
+    prepare(extent, &limits)?;
+    let of_gear = gear.iter().flat_map(|gear| gear.domain.descriptors());
+    let keep: Vec<RawFd> = [0, 1, 2, report.as_fd().as_raw_fd()]
+        .into_iter()
+        .chain(of_gear)
+        .collect();
+    // Everything else the broker has open: its channel, other calls.
+    sys::close_except(&keep, CloseRange::Close).at("close-descriptors")?;
+    let call = match report.recv_json() {
+        Ok((order, fds)) => Call::new(order, fds, worker)?,
+        Err(FrameError::Closed) => return Ok(()), // no call, or no broker any more
+        Err(e) => return Err(broken("order", None, libc::EPROTO, e.to_string())),
+    };
+    if extent == Extent::Namespace {
+        adjust(&limits, &call.limits)?;
+        caps::drop_all()?;
     }
+    let drain = Duration::from_millis(call.limits.drain_ms);
+    let holds = !call.held.is_empty();
+    let Some(main) = start(gear, call, report)? else {
+        return Ok(()); // its own set-up failed, and it has said so
+    };
+    let exit = attend(main, drain, extent, report)?;
+    if holds && exit.background == 0 {
+        // Nothing is ever sent here: this returns when the broker is gone.
+        drop(report.recv_raw());
+    }
+    Ok(())
+}
+
+/// What only the new namespaces can have.
+fn prepare(extent: Extent, limits: &CallLimits) -> Result<(), SetupFault> {
+    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None).at("init-signals")?;
+    match extent {
+        Extent::Namespace => {
+            prctl::set_pdeathsig(Signal::SIGKILL).at("init-death-signal")?;
+            fresh_proc(limits.processes)?;
+            fresh_shm(limits.shm_bytes)
+        }
+        Extent::Descendants => prctl::set_child_subreaper(true).at("subreaper"),
+    }
+}
+
+/// Limits that are bound to mounts, where the call's differ from those prepared for.
+fn adjust(prepared: &CallLimits, asked: &CallLimits) -> Result<(), SetupFault> {
+    if prepared.processes != asked.processes {
+        fresh_proc(asked.processes)?;
+    }
+    if prepared.shm_bytes != asked.shm_bytes {
+        fresh_shm(asked.shm_bytes)?;
+    }
+    Ok(())
 }
 
 /// The running main process, and what init keeps to attend to it.
@@ -76,33 +138,20 @@ struct Main {
     children: SignalFd,
 }
 
-/// Sets up and starts; `None` when the command's own set-up failed and has reported it.
-fn start(
-    session: Session,
-    call: Call,
-    report: &Channel,
-    extent: Extent,
-) -> Result<Option<Main>, SetupFault> {
-    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None).at("init-signals")?;
-    match extent {
-        Extent::Namespace => {
-            prctl::set_pdeathsig(Signal::SIGKILL).at("init-death-signal")?;
-            fresh_proc(call.limits.processes)?;
-            fresh_shm(call.limits.shm_bytes)?;
-            caps::drop_all()?;
-        }
-        Extent::Descendants => prctl::set_child_subreaper(true).at("subreaper")?,
-    }
-    let (mut started, starting) = std::io::pipe()
-        .map(|(r, w)| (File::from(OwnedFd::from(r)), File::from(OwnedFd::from(w))))
-        .at("init-pipe")?;
-    let Some(child) = sys::clone_into(0).at("fork")? else {
-        let report = match report.try_clone() {
-            Ok(report) => report,
-            Err(_) => exit_now(NOT_RUN + 1),
-        };
-        drop(started);
-        call::become_command(session, call, report, starting);
+/// Starts the main process; `None` when its own set-up failed and has reported it.
+fn start(gear: Option<Gear>, call: Call, report: &mut Channel) -> Result<Option<Main>, SetupFault> {
+    let (started, starting) = std::io::pipe().at("init-pipe")?;
+    let mut started = File::from(OwnedFd::from(started));
+    let starting = File::from(OwnedFd::from(starting));
+    let mut become_it = || call::become_command(gear.as_ref(), &call, report, &starting);
+    let pid = match call.work {
+        // Not a copy of this process: half of the cost of a call would be page tables.
+        Work::Command { .. } => sys::spawn_sharing_memory(&mut become_it).at("fork")?,
+        // It goes on as our own code and is hostile from then on: it gets a memory of its own.
+        Work::Worker { .. } => match sys::clone_into(0).at("fork")? {
+            Some(child) => child.pid,
+            None => exit_now(become_it()),
+        },
     };
     let children = SignalFd::with_flags(&SigSet::from(Signal::SIGCHLD), SfdFlags::SFD_CLOEXEC)
         .at("init-signals")?;
@@ -111,18 +160,13 @@ fn start(
         started.as_raw_fd(),
         children.as_fd().as_raw_fd(),
     ];
-    if let After::Hold(held) = &call.after {
-        keep.extend(held.iter().map(AsRawFd::as_raw_fd));
-    }
-    // Everything else the broker had open: its channel, other calls, this call's output.
+    keep.extend(call.held.iter().map(AsRawFd::as_raw_fd));
+    // Also the call's output, whose reader waits for its end, and 0, 1 and 2.
     sys::close_except(&keep, CloseRange::Close).at("close-descriptors")?;
-    std::mem::forget((session, call, starting, child.pidfd));
+    std::mem::forget((gear, call, starting));
     let mut byte = [0];
-    let failed = match started.read(&mut byte) {
-        Ok(read) => read > 0,
-        Err(e) => return Err(fault("init-pipe", None, &e)),
-    };
-    let pid = Pid::from_raw(child.pid);
+    let failed = started.read(&mut byte).at("init-pipe")? > 0;
+    let pid = Pid::from_raw(pid);
     Ok((!failed).then_some(Main { pid, children }))
 }
 

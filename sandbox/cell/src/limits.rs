@@ -14,16 +14,26 @@ use crate::protocol::SetupFault;
 const FILES_SOFT: u64 = 4096;
 const FILES_HARD: u64 = 65_536;
 
+/// Where the kernel counts the processes of the call's user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    InSession,
+    OnHost,
+}
+
 /// Sets what a command and everything below it inherits.
 ///
 /// RLIMIT_CORE is 1, not 0: for a core_pattern that is a pipe the kernel ignores a limit of 0 and
 /// would start a program of the host's for each crash, while 1 stops both kinds of core
 /// (fs/coredump.c). RLIMIT_NPROC counts within the session's user namespace, but not at all for
-/// kuid 0; the PID namespace's pid_max holds there.
-pub fn apply(limits: &CallLimits) -> Result<(), SetupFault> {
+/// kuid 0; the PID namespace's pid_max holds there. Without a user namespace it would count all
+/// that the user runs on the host, so it is not set.
+pub fn apply(limits: &CallLimits, counted: Counted) -> Result<(), SetupFault> {
     lower(Resource::RLIMIT_CORE, 1, 1)?;
     lower(Resource::RLIMIT_NOFILE, FILES_SOFT, FILES_HARD)?;
-    lower(Resource::RLIMIT_NPROC, limits.processes, limits.processes)?;
+    if counted == Counted::InSession {
+        lower(Resource::RLIMIT_NPROC, limits.processes, limits.processes)?;
+    }
     lower(
         Resource::RLIMIT_DATA,
         limits.memory_bytes,

@@ -8,6 +8,7 @@ use nix::poll::{PollFd, PollFlags};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use rustix::process::{Signal, pidfd_send_signal};
 
+use crate::broker::Init;
 use crate::evidence::Evidence;
 use crate::fault::broken;
 use crate::frame::{Channel, FrameError};
@@ -15,7 +16,6 @@ use crate::init::Extent;
 use crate::processes::Ended;
 use crate::protocol::{CallEnd, FromBroker, SetupFault};
 use crate::session::Session;
-use crate::sys::Spawned;
 use crate::sys::seccomp;
 use crate::watch::Seen;
 use crate::wire::{Exit, Report};
@@ -55,18 +55,21 @@ struct Ready {
 }
 
 impl Running {
-    pub fn new(
-        id: u64,
-        spawned: Spawned,
-        report: Channel,
-        began: Instant,
-        wall: Duration,
-    ) -> Running {
+    /// An init that got no call: only its end is waited for.
+    pub fn dismissed(init: Init) -> Running {
+        let mut running = Running::new(u64::MAX, init, Instant::now(), Duration::ZERO);
+        running.told = true;
+        running.deadline = None;
+        running.kill_init();
+        running
+    }
+
+    pub fn new(id: u64, init: Init, began: Instant, wall: Duration) -> Running {
         Running {
             id,
-            pid: spawned.pid,
-            pidfd: spawned.pidfd,
-            report: Some(report),
+            pid: init.process.pid,
+            pidfd: init.process.pidfd,
+            report: Some(init.report),
             listener: None,
             began,
             // A limit beyond what the clock can hold is none.

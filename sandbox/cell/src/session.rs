@@ -23,14 +23,10 @@ pub struct Session {
     pub fence: Option<Fenced>,
 }
 
-/// What fenced calls are made with.
+/// What a fenced session has.
 pub struct Fenced {
-    pub domain: Domain,
-    pub command_filter: Filter,
-    /// Compiled when the first worker call is made.
-    worker_filter: Option<Filter>,
+    pub gear: Gear,
     worker_rows: Vec<SyscallRule>,
-    pub listener: Listener,
     /// The rows a notification can come from.
     pub rows: Rows,
     pub lookout: Lookout,
@@ -38,6 +34,29 @@ pub struct Fenced {
     pub pins: Pins,
     /// The host replaced a pinned name since it was pinned.
     pub pins_lost: bool,
+}
+
+/// What init and the command of a fenced call need of it.
+pub struct Gear {
+    pub domain: Domain,
+    pub command_filter: Filter,
+    /// Compiled before the first worker call.
+    worker_filter: Option<Filter>,
+    pub listener: Listener,
+}
+
+impl Gear {
+    pub fn worker_filter(&self) -> Result<&Filter, SetupFault> {
+        let missing = || {
+            broken(
+                "seccomp",
+                None,
+                libc::EINVAL,
+                "the worker's filter is missing",
+            )
+        };
+        self.worker_filter.as_ref().ok_or_else(missing)
+    }
 }
 
 impl Session {
@@ -57,6 +76,21 @@ impl Session {
             Some(_) => Extent::Namespace,
             None => Extent::Descendants,
         }
+    }
+
+    /// In an init: its gear. Everything else belongs to the broker; here its descriptors are about
+    /// to be closed all at once, so its destructors must not run.
+    pub fn into_gear(self) -> Option<Gear> {
+        let Fenced {
+            gear,
+            rows,
+            lookout,
+            watch,
+            pins,
+            ..
+        } = self.fence?;
+        std::mem::forget((rows, lookout, watch, pins));
+        Some(gear)
     }
 
     /// Namespaces of a call; the session's user namespace owns them.
@@ -81,31 +115,16 @@ impl Fenced {
 
     /// Before a worker call. The worker says itself what it was refused, so nothing listens.
     pub fn compile_for_worker(&mut self) -> Result<(), SetupFault> {
-        if self.worker_filter.is_none() {
+        if self.gear.worker_filter.is_none() {
             let rows = std::mem::take(&mut self.worker_rows);
             let filter = filter::compile(&rows, Audience::Worker, Listener::Absent)?;
-            self.worker_filter = Some(filter);
+            self.gear.worker_filter = Some(filter);
         }
         Ok(())
     }
 
-    pub fn worker_filter(&self) -> Result<&Filter, SetupFault> {
-        let missing = || {
-            broken(
-                "seccomp",
-                None,
-                libc::EINVAL,
-                "the worker's filter is missing",
-            )
-        };
-        self.worker_filter.as_ref().ok_or_else(missing)
-    }
-
-    /// Before a call: pins what the host replaced meanwhile.
+    /// Before a call, and only when one was lost: pins what the host replaced meanwhile.
     pub fn restore_pins(&mut self) -> Result<(), SetupFault> {
-        if !self.pins_lost {
-            return Ok(());
-        }
         self.pins.restore()?;
         self.watch.pins(&self.pins).or_else(gone)?;
         self.pins_lost = !self.pins.intact();
@@ -164,11 +183,13 @@ fn open_fenced(fence: &Fence) -> Result<(Session, ReadyFacts), SetupFault> {
         ..ReadyFacts::default()
     };
     let fenced = Fenced {
-        domain,
-        command_filter,
-        worker_filter: None,
+        gear: Gear {
+            domain,
+            command_filter,
+            worker_filter: None,
+            listener,
+        },
         worker_rows: rows.clone(),
-        listener,
         rows: Rows::new(filter::in_order(rows, Audience::Command)),
         lookout,
         watch: view.watch,

@@ -60,6 +60,36 @@ pub fn clone_into(namespaces: libc::c_int) -> io::Result<Option<Spawned>> {
     }))
 }
 
+/// Bytes of stack for [`spawn_sharing_memory`]: what a command's set-up needs, many times over.
+const SPAWN_STACK_BYTES: usize = 256 << 10;
+
+/// A child that shares this process's memory until it executes a program or ends, during which this
+/// process stands still (clone(2), CLONE_VM and CLONE_VFORK; what posix_spawn(3) does). `body` runs
+/// in the child and returns its exit code if it does not execute anything.
+///
+/// Descriptors, credentials, signal mask and working directory are the child's own. What `body`
+/// changes in memory stays changed here, so it must leave behind only what may stay.
+pub fn spawn_sharing_memory(mut body: &mut dyn FnMut() -> i32) -> io::Result<libc::pid_t> {
+    extern "C" fn enter(argument: *mut libc::c_void) -> libc::c_int {
+        // SAFETY: `argument` is the pointer to `body` passed to clone below. The parent is suspended
+        // until this process has executed a program or ended, so that frame is alive and nobody
+        // else uses the reference.
+        let body = unsafe { &mut *argument.cast::<&mut dyn FnMut() -> i32>() };
+        body()
+    }
+    let mut stack = vec![0u128; SPAWN_STACK_BYTES / size_of::<u128>()];
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    let top = stack.as_mut_ptr_range().end;
+    // SAFETY: `top` is the aligned upper end of a live buffer that the child alone uses as its stack;
+    // with CLONE_VFORK the parent does not run, and so does not free it, before the child has left
+    // this memory. `enter` has the required signature and a panic in it aborts the child (extern
+    // "C"). No thread exists that could hold a lock the child needs.
+    let pid =
+        check(unsafe { libc::clone(enter, top.cast(), flags, (&raw mut body).cast()) }.into())?;
+    drop(stack);
+    Ok(pid as libc::pid_t)
+}
+
 /// Ends the process without running destructors or exit handlers: what a forked child must do.
 pub fn exit_now(code: i32) -> ! {
     // SAFETY: _exit has no preconditions and does not return.

@@ -1,9 +1,22 @@
-//! What a call's init and its command tell the broker, before the command is executed and after it
-//! ended. Both are our own code; the command proper never holds this socket.
+//! What the broker tells a call's init, and what init and the command tell the broker, before the
+//! command is executed and after it ended. All three are our own code; the command proper never holds this socket.
 
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::SetupFault;
+use crate::plan::CallLimits;
+use crate::protocol::{SetupFault, What};
+
+/// What the broker tells an init: the one call it is for. Attached are stdin, stdout, stderr, for a
+/// worker its socket, and what is to be held.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Order {
+    Call {
+        what: What,
+        limits: CallLimits,
+        held: usize,
+    },
+}
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
-use super::{Broker, Woken};
+use super::{Ahead, Broker, Woken};
 use crate::WorkerFn;
 use crate::call::NOT_RUN;
 use crate::fault::At;
@@ -28,7 +28,7 @@ pub struct InPlace {
 impl InPlace {
     /// Carries out the plan in this process, for good.
     pub fn open(plan: &Plan, worker: WorkerFn) -> Result<InPlace, SetupFault> {
-        let (broker, facts) = Broker::open(plan, worker)?;
+        let (broker, facts) = Broker::open(plan, worker, Ahead::InPlace)?;
         let mut signals = SigSet::empty();
         for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
             signals.add(signal);
@@ -59,8 +59,7 @@ impl InPlace {
     ) -> Result<(CallEnd, Vec<Denial>), SetupFault> {
         let id = self.calls;
         self.calls += 1;
-        let after = self.broker.hold()?;
-        self.broker.start(id, what, (self.limits, after), fds)?;
+        self.broker.start(id, what, self.limits, fds)?;
         let mut events = VecDeque::new();
         let mut denials = Vec::new();
         let mut by = None;

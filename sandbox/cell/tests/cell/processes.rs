@@ -28,6 +28,12 @@ pub fn register(tests: &mut Tests) {
     tests.for_each_uid("the_process_limit_holds", process_limit);
     tests.for_each_uid("the_memory_limit_holds", memory_limit);
     tests.for_each_uid("calls_run_side_by_side", side_by_side);
+    tests.for_each_uid("a_call_with_other_limits_gets_them", other_limits);
+    tests.for_each_uid("calls_leave_no_process_behind", nothing_piles_up);
+    tests.for_each_uid(
+        "a_waiting_init_that_dies_costs_no_call",
+        waiting_init_killed,
+    );
 }
 
 fn host_processes(who: Who) {
@@ -298,4 +304,59 @@ fn side_by_side(who: Who) {
         }
     }
     assert_eq!((codes[&a], codes[&b]), (Some(3), Some(4)));
+}
+
+/// An init waits with the plan's limits; this call has others.
+fn other_limits(who: Who) {
+    let folder = Folder::new(who);
+    let mut broker = Broker::start(who, &plans::write_mode(who, &folder.ws()));
+    let script =
+        "df -k /dev/shm | tail -n 1 | tr -s ' ' | cut -d' ' -f2; cat /proc/sys/kernel/pid_max";
+    let plain = broker.sh(script);
+    assert_eq!(plain.out, "16384\n400\n", "{plain:?}");
+    let limits = CallLimits {
+        processes: 500,
+        shm_bytes: 4 << 20,
+        ..plans::limits()
+    };
+    let other = broker.sh_within(script, limits);
+    assert_eq!(other.out, "4096\n500\n", "{other:?}");
+    assert_eq!(broker.sh(script).out, plain.out);
+}
+
+fn children_of(pid: u32) -> Vec<i32> {
+    let path = format!("/proc/{pid}/task/{pid}/children");
+    let text = std::fs::read_to_string(path).unwrap();
+    text.split_whitespace()
+        .map(|p| p.parse().unwrap())
+        .collect()
+}
+
+fn nothing_piles_up(who: Who) {
+    let folder = Folder::new(who);
+    let mut broker = Broker::start(who, &plans::write_mode(who, &folder.ws()));
+    for n in 0..30 {
+        assert_eq!(broker.sh(&format!("exit {n}")).code(), n);
+    }
+    // One init waits for the next call, and the last may still be on its way out.
+    eventually("old inits are gone", || {
+        children_of(broker.process.id()).len() <= 1
+    });
+}
+
+fn waiting_init_killed(who: Who) {
+    let folder = Folder::new(who);
+    let mut broker = Broker::start(who, &plans::write_mode(who, &folder.ws()));
+    eventually("one waits", || children_of(broker.process.id()).len() == 1);
+    let pid = children_of(broker.process.id())[0];
+    let kill = Command::new("kill")
+        .args(["-9", &pid.to_string()])
+        .status()
+        .unwrap();
+    assert!(kill.success());
+    eventually("it is dead", || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+        stat.is_ok_and(|s| s.contains(") Z "))
+    });
+    assert_eq!(broker.sh("echo fine").out, "fine\n");
 }
