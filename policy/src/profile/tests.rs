@@ -218,3 +218,10 @@ fn what_the_default_profile_passes_on_is_known_to_be_incidental() {
         assert!(known, "{}", row.name);
     }
 }
+
+#[test]
+fn built_in_files_have_no_unknown_key() {
+    for (name, text) in BUILT_IN.into_iter().chain([("protected", PROTECTED)]) {
+        assert_eq!(raw::check_keys(name, text), Ok(()), "{name}");
+    }
+}
