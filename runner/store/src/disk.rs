@@ -203,7 +203,7 @@ impl Disk for RealDisk {
         {
             return Err(e);
         }
-        Ok(LockOutcome::Held(Box::new(file)))
+        Ok(LockOutcome::Held(Box::new(Flock { file })))
     }
 }
 
@@ -218,6 +218,19 @@ fn create_missing(path: &Path) -> io::Result<()> {
         Ok(()) => RealDisk.sync_dir(parent),
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
         Err(e) => Err(e),
+    }
+}
+
+/// flock(2): the lock belongs to the open file, which a process that was forked and has not called
+/// exec yet shares. Closing ours would leave it to that one; unlocking does not.
+struct Flock {
+    file: File,
+}
+
+impl Drop for Flock {
+    fn drop(&mut self) {
+        // It cannot fail on a descriptor that holds the lock; the close that follows unlocks too.
+        rustix::fs::flock(&self.file, FlockOperation::Unlock).unwrap_or(());
     }
 }
 

@@ -1,3 +1,6 @@
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use curfew_store::StoreError;
 
 use crate::child::{Role, command};
@@ -68,4 +71,29 @@ fn a_lock_goes_with_its_process_however_that_ends() {
         drop(role);
         place.store.open("held", NOW_MS, silent()).unwrap();
     }
+}
+
+/// A process that is being made shares every descriptor until it calls exec. It must not keep the
+/// lock of a session that was closed meanwhile.
+#[test]
+fn a_lock_is_free_once_its_writer_is_closed_whatever_is_being_started() {
+    let place = Place::new();
+    place.finished("held", 1);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                assert!(Command::new("true").status().unwrap().success());
+            }
+        });
+        let opened: Vec<_> = (0..300)
+            .map(|_| place.store.open("held", NOW_MS, silent()).map(drop))
+            .collect();
+        stop.store(true, Ordering::Relaxed);
+        assert!(
+            opened.iter().all(Result::is_ok),
+            "{:?}",
+            opened.iter().find(|opened| opened.is_err())
+        );
+    });
 }
