@@ -8,8 +8,11 @@ use serde_json::json;
 
 use crate::bench::{Bench, stream};
 
+/// A request as it came: its head in lower case, its body.
+type Received = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
+
 /// Answers each request with the next body, and keeps what was sent.
-fn serve(bodies: Vec<String>) -> (String, Arc<Mutex<Vec<Vec<u8>>>>) {
+fn serve(bodies: Vec<String>) -> (String, Received) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     let received = Arc::new(Mutex::new(Vec::new()));
@@ -23,12 +26,13 @@ fn serve(bodies: Vec<String>) -> (String, Arc<Mutex<Vec<Vec<u8>>>>) {
     (url, received)
 }
 
-fn answer(socket: TcpStream, body: &str) -> Vec<u8> {
+fn answer(socket: TcpStream, body: &str) -> (String, Vec<u8>) {
     let mut reader = BufReader::new(socket);
-    let mut length = 0;
+    let (mut length, mut head) = (0, String::new());
     loop {
         let mut line = String::new();
         reader.read_line(&mut line).unwrap();
+        head += &line;
         if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
             length = value.trim().parse().unwrap();
         }
@@ -38,10 +42,10 @@ fn answer(socket: TcpStream, body: &str) -> Vec<u8> {
     }
     let mut request = vec![0; length];
     reader.read_exact(&mut request).unwrap();
-    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n";
-    let reply = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
+    let status = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n";
+    let reply = format!("{status}content-length: {}\r\n\r\n{body}", body.len());
     reader.into_inner().write_all(reply.as_bytes()).unwrap();
-    request
+    (head, request)
 }
 
 #[test]
@@ -58,7 +62,7 @@ fn replay_gives_the_bytes_the_server_received() {
     let id = bench.sessions().remove(0);
     let received = received.lock().unwrap();
     assert_eq!(received.len(), 2);
-    for (step, sent) in (1..).zip(received.iter()) {
+    for (step, (_, sent)) in (1..).zip(received.iter()) {
         let replayed = bench
             .command(&["session", "replay", &id, "--step", &step.to_string()])
             .output()
@@ -69,7 +73,7 @@ fn replay_gives_the_bytes_the_server_received() {
             String::from_utf8_lossy(sent)
         );
     }
-    let first = String::from_utf8_lossy(&received[0]).into_owned();
+    let first = String::from_utf8_lossy(&received[0].1).into_owned();
     assert!(first.contains("Be brief."), "{first}");
     bench.run(&["session", "verify", &id]).ok();
     assert_eq!(
@@ -146,4 +150,131 @@ fn a_server_that_is_not_there_ends_with_5_and_a_result() {
     ]);
     assert_eq!(ran.code, Some(5), "{}", ran.stderr);
     assert_eq!(ran.objects()[0]["reason"], "provider");
+}
+
+fn bash(command: &str) -> String {
+    let function =
+        json!({ "name": "bash", "arguments": json!({ "command": command }).to_string() });
+    stream(
+        &[
+            json!({ "delta": { "tool_calls": [{ "index": 0, "id": "x", "function": function }] }, "index": 0 }),
+        ],
+        "tool_calls",
+    )
+}
+
+fn text(text: &str) -> String {
+    stream(
+        &[json!({ "delta": { "content": text }, "index": 0 })],
+        "stop",
+    )
+}
+
+#[test]
+fn a_key_is_sent_and_stands_in_no_call_and_no_log() {
+    const KEY: &str = "sk-test-0123456789abcdef";
+    let look = "env; cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'";
+    let bench = Bench::new();
+    let (url, received) = serve(vec![bash(look), text("nothing")]);
+    let args = [
+        "run",
+        "-p",
+        "go",
+        "-m",
+        "m",
+        "--base-url",
+        &url,
+        "--env",
+        "SEEN=1",
+    ];
+    let child = bench
+        .command(&args)
+        .env("OPENAI_API_KEY", KEY)
+        .spawn()
+        .unwrap();
+    crate::bench::finish(child).ok();
+    assert!(
+        received.lock().unwrap()[0]
+            .0
+            .contains(&format!("Bearer {KEY}"))
+    );
+    assert!(
+        bench.completed()[0]["content"]
+            .as_str()
+            .unwrap()
+            .contains("SEEN=1")
+    );
+    assert!(
+        !std::fs::read_to_string(bench.log_path())
+            .unwrap()
+            .contains(KEY)
+    );
+}
+
+#[test]
+fn keys_come_from_a_file_or_a_command_and_the_model_from_the_configuration() {
+    for source in ["keyFile = \"{file}\"", "keyCommand = \"cat '{file}'\""] {
+        let bench = Bench::new();
+        let (url, received) = serve(vec![text("ok")]);
+        let file = bench.path("key");
+        std::fs::write(&file, "sk-from-file-123456\n").unwrap();
+        let source = source.replace("{file}", file.to_str().unwrap());
+        let config = format!("model = \"m\"\nbaseUrl = \"{url}\"\n{source}\n");
+        std::fs::write(bench.path("curfew").join("config.toml"), config).unwrap();
+        bench.run(&["run", "-p", "go"]).ok();
+        assert!(
+            received.lock().unwrap()[0]
+                .0
+                .contains("Bearer sk-from-file-123456")
+        );
+    }
+}
+
+#[test]
+fn without_a_name_the_only_model_is_taken_and_many_are_listed() {
+    let model = |name: &str| json!({ "id": name });
+    let bench = Bench::new();
+    let (url, received) = serve(vec![
+        json!({ "data": [model("only")] }).to_string(),
+        text("ok"),
+    ]);
+    bench.run(&["run", "-p", "go", "--base-url", &url]).ok();
+    assert!(String::from_utf8_lossy(&received.lock().unwrap()[1].1).contains("\"model\":\"only\""));
+    let (url, _) = serve(vec![
+        json!({ "data": [model("one"), model("two")] }).to_string(),
+    ]);
+    let ran = bench.run(&["run", "-p", "go", "--base-url", &url]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
+    assert!(
+        ran.stderr.contains("one, two") && ran.stderr.contains("--model"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn what_was_recorded_replays_with_the_same_effect() {
+    let bench = Bench::new();
+    let (url, _) = serve(vec![bash("echo again >> made"), text("recorded")]);
+    let file = bench.path("recording");
+    bench
+        .run(&[
+            "run",
+            "-p",
+            "go",
+            "-m",
+            "m",
+            "--base-url",
+            &url,
+            "--record",
+            file.to_str().unwrap(),
+        ])
+        .ok();
+    let provider = format!("replay:{}", file.display());
+    let ran = bench.run(&["run", "-p", "go", "--provider", &provider]);
+    assert_eq!(ran.ok().stdout, "recorded\n");
+    assert_eq!(
+        std::fs::read_to_string(bench.file("made")).unwrap(),
+        "again\nagain\n"
+    );
 }
