@@ -5,9 +5,11 @@
 //! reading at [`Broker::turn`].
 
 mod in_place;
+mod rest;
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -26,6 +28,7 @@ use crate::sys::{self, Spawned, exit_now};
 use crate::wire::Order;
 
 pub use in_place::{InPlace, run_one};
+pub(crate) use rest::Rest;
 
 /// Calls at one time; a supervisor that asks for more gets a fault.
 const CALLS_MAX: usize = 64;
@@ -47,6 +50,7 @@ pub fn serve(mut channel: Channel, worker: WorkerFn) -> i32 {
     };
     let opened = Broker::open(&plan, worker, ahead).and_then(|(mut broker, facts)| {
         broker.compile_for_worker()?;
+        broker.listen_to(channel.as_fd())?;
         Ok((broker, facts))
     });
     let (mut broker, facts) = match opened {
@@ -63,20 +67,30 @@ pub fn serve(mut channel: Channel, worker: WorkerFn) -> i32 {
         .send_json(&FromBroker::Ready { facts }, &[])
         .is_err()
     {
-        return broker.end_all();
+        return broker.end_all(&channel);
     }
     broker.make_ahead();
     let mut events = VecDeque::new();
     loop {
         for event in events.drain(..) {
             if channel.send_json(&event, &[]).is_err() {
-                return broker.end_all();
+                return broker.end_all(&channel);
             }
         }
         let woken = broker.turn(Some(channel.as_fd()), &mut events);
         if woken == Woken::ByOther && broker.obey(&mut channel, &mut events).is_err() {
-            return broker.end_all();
+            return broker.end_all(&channel);
         }
+    }
+}
+
+/// Which are ready; none when the wait was interrupted.
+fn poll_ready(fds: &mut [PollFd<'_>], timeout: PollTimeout) -> Vec<bool> {
+    match poll(fds, timeout) {
+        Ok(_) => fds.iter().map(|fd| fd.any() == Some(true)).collect(),
+        Err(Errno::EINTR | Errno::EAGAIN) => Vec::new(),
+        // Only ENOMEM and faults of ours are left: without a wait no limit would hold.
+        Err(_) => exit_now(NOT_READY),
     }
 }
 
@@ -99,6 +113,9 @@ struct Broker {
     ahead: Ahead,
     /// An init with everything prepared, for the next call.
     waiting: Option<Init>,
+    rest: Rc<Rest>,
+    /// Whether the watch may have seen something.
+    watch_ready: bool,
 }
 
 /// Whether an init is made before it is known what for.
@@ -123,6 +140,10 @@ impl Broker {
         ahead: Ahead,
     ) -> Result<(Broker, ReadyFacts), SetupFault> {
         let (session, facts) = Session::open(plan)?;
+        let rest = Rc::new(Rest::new().at("rest")?);
+        if let Some(fenced) = &session.fence {
+            rest.add(fenced.watch.as_fd()).at("rest")?;
+        }
         let broker = Broker {
             session: Some(session),
             calls: Vec::new(),
@@ -130,6 +151,8 @@ impl Broker {
             limits: plan.limits,
             ahead,
             waiting: None,
+            rest,
+            watch_ready: false,
         };
         Ok((broker, facts))
     }
@@ -150,6 +173,11 @@ impl Broker {
         }
     }
 
+    /// What [`Broker::turn`] is given as `other`; before its first turn.
+    fn listen_to(&self, other: BorrowedFd<'_>) -> Result<(), SetupFault> {
+        self.rest.add(other).at("rest")
+    }
+
     /// Waits until something happens and handles it: notifications first, because a call waits for
     /// their answer; then reports, ends, and limits.
     fn turn(&mut self, other: Option<BorrowedFd<'_>>, events: &mut VecDeque<FromBroker>) -> Woken {
@@ -158,7 +186,9 @@ impl Broker {
         let Some(session) = self.session.as_mut() else {
             return Woken::ByCalls;
         };
-        if let Some(fenced) = &mut session.fence {
+        if let Some(fenced) = &mut session.fence
+            && std::mem::take(&mut self.watch_ready)
+        {
             // Inotify names no process: what was seen is told of every call that was running.
             let seen = fenced.watch.take();
             self.calls.iter_mut().for_each(|c| c.note_watch(&seen));
@@ -179,39 +209,47 @@ impl Broker {
         woken
     }
 
-    /// Polls everything there is; each call's own state says what it waits for.
+    /// Waits for anything; each call's own state says what it waits for.
     fn wait(&mut self, other: Option<BorrowedFd<'_>>) -> Woken {
-        let now = Instant::now();
         let deadline = self.calls.iter().filter_map(Running::deadline).min();
         let timeout = match deadline {
             None => PollTimeout::NONE,
             Some(at) => {
-                let left = at.saturating_duration_since(now);
+                let left = at.saturating_duration_since(Instant::now());
                 PollTimeout::try_from(left.as_millis() + 1).unwrap_or(PollTimeout::MAX)
             }
         };
-        let mut fds = Vec::with_capacity(2 + 3 * self.calls.len());
+        let listeners = self.calls.iter().filter_map(Running::listener);
+        let mut fds: Vec<_> = std::iter::once(self.rest.as_fd())
+            .chain(listeners)
+            .map(|fd| PollFd::new(fd, PollFlags::POLLIN))
+            .collect();
+        let ready = poll_ready(&mut fds, timeout);
+        drop(fds);
+        if ready.first() == Some(&true) {
+            return self.look_at_all(other);
+        }
+        let mut ready = ready.into_iter().skip(1);
+        for running in &mut self.calls {
+            running.note_listener(&mut ready);
+        }
+        Woken::ByCalls
+    }
+
+    fn look_at_all(&mut self, other: Option<BorrowedFd<'_>>) -> Woken {
+        let mut fds = Vec::with_capacity(1 + 3 * self.calls.len());
         fds.extend(other.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
-        let fence = self.session.as_ref().and_then(|s| s.fence.as_ref());
-        let watch = fence.map(|fenced| fenced.watch.as_fd());
-        fds.extend(watch.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
         for running in &self.calls {
             running.poll_fds(&mut fds);
         }
-        match poll(&mut fds, timeout) {
-            Ok(_) => {}
-            Err(Errno::EINTR | Errno::EAGAIN) => return Woken::ByCalls,
-            // Only ENOMEM and faults of ours are left: without a wait no limit would hold.
-            Err(_) => exit_now(NOT_READY),
-        }
-        let ready: Vec<bool> = fds.iter().map(|fd| fd.any() == Some(true)).collect();
+        let ready = poll_ready(&mut fds, PollTimeout::ZERO);
         drop(fds);
-        let before = usize::from(other.is_some()) + usize::from(watch.is_some());
-        let mut of_calls = ready[before..].iter().copied();
+        let mut of_calls = ready.iter().skip(usize::from(other.is_some())).copied();
         for running in &mut self.calls {
             running.note_ready(&mut of_calls);
         }
-        if other.is_some() && ready[0] {
+        self.watch_ready = true;
+        if other.is_some() && ready.first() == Some(&true) {
             Woken::ByOther
         } else {
             Woken::ByCalls
@@ -259,7 +297,8 @@ impl Broker {
         let fds: Vec<BorrowedFd<'_>> = fds.iter().chain(&held).map(AsFd::as_fd).collect();
         let init = self.give(&order, &fds)?;
         let wall = Duration::from_millis(limits.wall_ms);
-        self.calls.push(Running::new(id, init, began, wall));
+        let running = Running::new(id, init, (began, wall), &self.rest).at("rest")?;
+        self.calls.push(running);
         self.make_ahead();
         Ok(())
     }
@@ -343,7 +382,9 @@ impl Broker {
 
     /// Ends an init that got no call, and waits for it beside the calls.
     fn dismiss(&mut self, init: Init) {
-        self.calls.push(Running::dismissed(init));
+        // Where it cannot be watched it still sees the end of its line and goes; only its zombie
+        // stays until this process ends.
+        self.calls.extend(Running::dismissed(init, &self.rest).ok());
     }
 
     fn kill(&mut self, id: u64) {
@@ -370,8 +411,10 @@ impl Broker {
     }
 
     /// Ends every call and says so by the exit code. Without a PID namespace the inits do it.
-    fn end_all(mut self) -> i32 {
+    fn end_all(mut self, channel: &Channel) -> i32 {
         let extent = self.extent();
+        // Its end would be ready for ever.
+        self.rest.remove(channel.as_fd());
         self.dismiss_waiting();
         for running in &mut self.calls {
             running.kill(extent);

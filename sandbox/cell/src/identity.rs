@@ -48,21 +48,15 @@ pub fn enter_namespaces() -> Result<(), SetupFault> {
     unshare(flags).at("namespaces")
 }
 
-/// No namespaces below this one, whatever a call finds to ask for them: a second lock beside the
-/// syscall filter. Limits count per user namespace (namespaces(7)). `proc` is any /proc.
+/// No user namespace below this one, whatever a call finds to ask for it: a second lock beside the
+/// syscall filter. All other kinds need a capability that only a new user namespace could bring.
+/// The limit counts per user namespace (namespaces(7)). `proc` is any /proc.
 pub fn forbid_nesting(proc: BorrowedFd<'_>) -> Result<(), SetupFault> {
-    const LIMITS: [(&str, &str); 4] = [
-        ("sys/user/max_user_namespaces", "0"),
-        ("sys/user/max_cgroup_namespaces", "0"),
-        ("sys/user/max_time_namespaces", "0"),
-        ("sys/user/max_net_namespaces", "1"),
-    ];
-    for (name, value) in LIMITS {
-        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-        let written = openat(proc, name, flags, Mode::empty())
-            .and_then(|file| rustix::io::write(file, value.as_bytes()));
-        written.at_path("forbid-nesting", &Path::new("/proc").join(name))?;
-    }
+    let name = "sys/user/max_user_namespaces";
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+    let written =
+        openat(proc, name, flags, Mode::empty()).and_then(|file| rustix::io::write(file, b"0"));
+    written.at_path("forbid-nesting", &Path::new("/proc").join(name))?;
     Ok(())
 }
 

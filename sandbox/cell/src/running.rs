@@ -1,14 +1,16 @@
 //! One call that is running, as the broker sees it.
 
 use std::collections::VecDeque;
-use std::os::fd::{AsFd, OwnedFd};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use rustix::process::{Signal, pidfd_send_signal};
 
-use crate::broker::Init;
+use crate::broker::{Init, Rest};
 use crate::evidence::Evidence;
 use crate::fault::broken;
 use crate::frame::{Channel, FrameError};
@@ -44,6 +46,7 @@ pub struct Running {
     /// The end has been told.
     told: bool,
     evidence: Evidence,
+    rest: Rc<Rest>,
 }
 
 /// What the last poll found.
@@ -56,16 +59,24 @@ struct Ready {
 
 impl Running {
     /// An init that got no call: only its end is waited for.
-    pub fn dismissed(init: Init) -> Running {
-        let mut running = Running::new(u64::MAX, init, Instant::now(), Duration::ZERO);
+    pub fn dismissed(init: Init, rest: &Rc<Rest>) -> io::Result<Running> {
+        let never = (Instant::now(), Duration::ZERO);
+        let mut running = Running::new(u64::MAX, init, never, rest)?;
         running.told = true;
         running.deadline = None;
         running.kill_init();
-        running
+        Ok(running)
     }
 
-    pub fn new(id: u64, init: Init, began: Instant, wall: Duration) -> Running {
-        Running {
+    pub fn new(
+        id: u64,
+        init: Init,
+        (began, wall): (Instant, Duration),
+        rest: &Rc<Rest>,
+    ) -> io::Result<Running> {
+        rest.add(init.process.pidfd.as_fd())?;
+        rest.add(init.report.as_fd())?;
+        Ok(Running {
             id,
             pid: init.process.pid,
             pidfd: init.process.pidfd,
@@ -82,7 +93,8 @@ impl Running {
             over: false,
             told: false,
             evidence: Evidence::default(),
-        }
+            rest: Rc::clone(rest),
+        })
     }
 
     /// When this call must be looked at even if nothing happens.
@@ -105,6 +117,22 @@ impl Running {
 
     pub fn is_over(&self) -> bool {
         self.over
+    }
+
+    /// Where the call's notifications come from, once it has said so.
+    pub fn listener(&self) -> Option<BorrowedFd<'_>> {
+        self.listener.as_ref().map(AsFd::as_fd)
+    }
+
+    /// The next of `ready` is the listener's, if there is one.
+    pub fn note_listener(&mut self, ready: &mut impl Iterator<Item = bool>) {
+        self.ready.listener = self.listener.is_some() && ready.next() == Some(true);
+    }
+
+    fn end_report(&mut self) {
+        if let Some(report) = self.report.take() {
+            self.rest.remove(report.as_fd());
+        }
     }
 
     /// In the order that [`Running::note_ready`] reads.
@@ -226,9 +254,9 @@ impl Running {
             Ok((Report::Started, _)) => events.push_back(FromBroker::Started { call }),
             Ok((Report::NotRun { fault }, _)) => self.fault = Some(fault),
             Ok((Report::Exited { exit }, _)) => self.exit = Some((exit, Instant::now())),
-            Err(FrameError::Closed) => self.report = None,
+            Err(FrameError::Closed) => self.end_report(),
             Err(e) => {
-                self.report = None;
+                self.end_report();
                 self.fault = Some(broken("report", None, libc::EPROTO, e.to_string()));
                 self.kill_init();
             }
@@ -244,6 +272,7 @@ impl Running {
         // Reaped by pidfd, so no other child can be meant.
         let reaped = waitid(Id::PIDFd(self.pidfd.as_fd()), flags);
         debug_assert!(reaped.is_ok());
+        self.rest.remove(self.pidfd.as_fd());
         self.over = true;
     }
 

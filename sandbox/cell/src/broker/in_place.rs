@@ -35,6 +35,7 @@ impl InPlace {
         }
         sigprocmask(SigmaskHow::SIG_BLOCK, Some(&signals), None).at("signals")?;
         let asked = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC).at("signals")?;
+        broker.listen_to(asked.as_fd())?;
         let steps = plan.fence.iter().flat_map(|fence| &fence.mounts);
         let protects = steps
             .filter(|step| matches!(step, MountOp::Protect { .. }))
