@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
 use rustix::fs::{
-    AtFlags, CWD, Mode, OFlags, StatVfsMountFlags, StatxAttributes, StatxFlags, openat, readlinkat,
-    statvfs, statx,
+    Access, AtFlags, CWD, Mode, OFlags, StatVfsMountFlags, StatxAttributes, StatxFlags, accessat,
+    openat, readlinkat, statvfs, statx,
 };
 use rustix::io::Errno;
 
@@ -157,8 +157,16 @@ impl Lookout {
     pub fn foresee(&self, op: &str, shape: Shape, asked: &Notification) -> Option<Denial> {
         match shape {
             Shape::Change { dir, path } => {
-                let path = self.path(asked, dir, path)?;
-                self.change(op, &path)
+                let dir = dir.map(|dir| asked.args[usize::from(dir)] as i32);
+                let text = match asked.args[usize::from(path)] {
+                    // utimensat with a null path changes the descriptor itself.
+                    0 => Vec::new(),
+                    address => read_text(asked.pid, address)?,
+                };
+                if self.is_writable(asked.pid, dir, &text) {
+                    return None;
+                }
+                self.change(op, &self.absolute(asked.pid, dir, &text)?)
             }
             Shape::ChangeFd { fd } => {
                 let path = self.link(
@@ -210,22 +218,37 @@ impl Lookout {
         denial(op, path, libc::EROFS, rule)
     }
 
+    /// Whether a file is there and can be written: the common case, told by one system call.
+    fn is_writable(&self, pid: i32, dir: Option<i32>, text: &[u8]) -> bool {
+        let (from, path) = if text.first() == Some(&b'/') {
+            (CWD, text.to_vec())
+        } else {
+            let mut path = match dir {
+                None | Some(libc::AT_FDCWD) => format!("{pid}/cwd/"),
+                Some(fd) => format!("{pid}/fd/{fd}/"),
+            }
+            .into_bytes();
+            path.extend_from_slice(text);
+            (self.proc.as_fd(), path)
+        };
+        accessat(from, path, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
+    }
+
     /// The absolute path an argument means, as text; nothing in it is resolved.
     fn path(&self, asked: &Notification, dir: Option<u8>, at: u8) -> Option<PathBuf> {
-        let address = asked.args[usize::from(at)];
-        if address == 0 {
-            // utimensat with a null path changes the descriptor itself.
-            let fd = asked.args[usize::from(dir?)] as i32;
-            return self.link(asked.pid, &format!("fd/{fd}"));
-        }
-        let text = read_text(asked.pid, address)?;
-        let path = Path::new(OsStr::from_bytes(&text));
+        let text = read_text(asked.pid, asked.args[usize::from(at)])?;
+        let dir = dir.map(|dir| asked.args[usize::from(dir)] as i32);
+        self.absolute(asked.pid, dir, &text)
+    }
+
+    fn absolute(&self, pid: i32, dir: Option<i32>, text: &[u8]) -> Option<PathBuf> {
+        let path = Path::new(OsStr::from_bytes(text));
         if path.is_absolute() {
             return Some(path.to_owned());
         }
-        let base = match dir.map(|dir| asked.args[usize::from(dir)] as i32) {
-            None | Some(libc::AT_FDCWD) => self.link(asked.pid, "cwd")?,
-            Some(fd) => self.link(asked.pid, &format!("fd/{fd}"))?,
+        let base = match dir {
+            None | Some(libc::AT_FDCWD) => self.link(pid, "cwd")?,
+            Some(fd) => self.link(pid, &format!("fd/{fd}"))?,
         };
         Some(if text.is_empty() {
             base

@@ -53,6 +53,19 @@ fn writes_outside(who: Who) {
     assert_eq!((denied.layer.as_str(), denied.count), ("mounts", 1));
     let own = folder.join("ws/own");
     assert!(done.denied("open-write", own.to_str().unwrap()).is_none());
+    // By a relative path, from elsewhere and through a directory's descriptor.
+    let done = broker.sh(
+        "(cd ../sib && echo x > file); perl -e 'opendir(D, q(../sib)); my ($f, $m) = qw(file made); \
+           syscall(257, fileno(D), $f, 1, 0); syscall(257, fileno(D), $m, 0x41, 0600)'; echo y >> own",
+    );
+    let path = |name: &str| folder.join(name).display().to_string();
+    let denied = done.denied("open-write", &path("sib/file")).unwrap();
+    assert_eq!(denied.count, 2, "{done:#?}");
+    assert!(
+        done.denied("open-write", &path("sib/made")).is_some(),
+        "{done:#?}"
+    );
+    assert!(done.denied("open-write", &path("ws/own")).is_none());
 }
 
 fn links(who: Who) {
