@@ -6,4 +6,10 @@
     clippy::print_stderr
 )]
 
+#[cfg(target_os = "linux")]
+mod adversary;
+#[cfg(target_os = "linux")]
+mod end_to_end;
+#[cfg(target_os = "linux")]
+mod kill;
 mod tidy;
