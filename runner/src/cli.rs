@@ -41,6 +41,8 @@ pub enum Verb {
     Sandbox(SandboxArgs),
     /// Show what this host can enforce: each guarantee and the layers behind it.
     Doctor(DoctorArgs),
+    /// Watch a recorded task run for real, and hostile steps be denied: offline, no key needed.
+    Demo(DemoArgs),
     /// Explain what a call was refused: curfew why call_3.
     Why(WhyArgs),
     /// Look into the sessions on this machine.
@@ -213,6 +215,13 @@ pub struct DoctorArgs {
     /// One JSON document.
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct DemoArgs {
+    /// Colour on a terminal.
+    #[arg(long, value_enum, value_name = "WHEN")]
+    pub color: Option<Color>,
 }
 
 #[derive(Args, Debug)]

@@ -4,6 +4,7 @@
 //! remembered, never an error and never a panic (`println!` panics on EPIPE).
 
 pub mod inert;
+pub mod sheet;
 
 use std::io::{self, IsTerminal as _, Write as _};
 

@@ -1,5 +1,6 @@
 //! Verbs that need no model.
 
+pub mod demo;
 pub mod doctor;
 pub mod list;
 pub mod replay;

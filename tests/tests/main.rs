@@ -7,9 +7,7 @@
 )]
 
 #[cfg(target_os = "linux")]
-mod adversary;
+mod demo;
 #[cfg(target_os = "linux")]
-mod end_to_end;
-#[cfg(target_os = "linux")]
-mod kill;
+mod golden;
 mod tidy;

@@ -69,6 +69,7 @@ Examples:
   curfew run -p \"make the tests pass\" --check \"cargo test\"
   curfew run --json -p \"say hi\" --provider echo
   curfew sandbox -- make test
+  curfew demo
   curfew doctor
   curfew                          a conversation in this directory
 

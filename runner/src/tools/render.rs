@@ -58,14 +58,13 @@ pub fn response(response: Response, bulk: Vec<u8>) -> Rendered {
             before_sha256,
         } => {
             let (access, word) = if created {
-                (FileAccess::Created, "created")
+                (FileAccess::Created, "Created")
             } else {
-                (FileAccess::Changed, "replaced")
+                (FileAccess::Changed, "Replaced")
             };
-            let text = format!(
-                "{word} {} ({} bytes, {} lines)",
-                file.path, file.bytes, file.lines
-            );
+            // Short and without the path: a small model takes a full sentence for the answer it
+            // owes, says it again and ends, with half of the task undone.
+            let text = format!("{word}: {} bytes, {} lines.", file.bytes, file.lines);
             Rendered::ok(
                 text.into_bytes(),
                 Vec::new(),

@@ -86,8 +86,9 @@ impl Toolbox {
 
     fn bash(&self, call_id: &str, number: u64, args: &BashArgs) -> Done {
         let mut limits = self.cells.limits();
-        if let Some(seconds) = args.timeout {
-            limits.wall_ms = seconds.max(1).saturating_mul(1000).min(limits.wall_ms);
+        // Models that fill in every field say 0 for "none".
+        if let Some(seconds) = args.timeout.filter(|seconds| *seconds > 0) {
+            limits.wall_ms = seconds.saturating_mul(1000).min(limits.wall_ms);
         }
         let mut events = Vec::new();
         let mut changes = lock(&self.changes);

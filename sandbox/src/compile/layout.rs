@@ -136,11 +136,7 @@ impl Layout {
                 });
             }
             if root.parent().is_none() {
-                // Read-only it is what the sealed tree shows anyway.
-                if may_write {
-                    return Err(CompileError::RootIsSlash);
-                }
-                continue;
+                return Err(CompileError::RootIsSlash);
             }
             let closed = matches!(
                 self.entries.get(root),

@@ -1,0 +1,2 @@
+# Prints the sum of two numbers: sh calc.sh 2 3
+echo $(($1 - $2))
