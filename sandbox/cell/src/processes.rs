@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::{Errno, write};
 
-use crate::fault::fault;
+use crate::fault::{At, fault};
 use crate::protocol::SetupFault;
 
 /// The kernel refuses less (PIDS_PER_CPU and RESERVED_PIDS in kernel/pid.c).
@@ -33,6 +33,22 @@ pub fn limit(proc: BorrowedFd<'_>, processes: u64) -> Result<(), SetupFault> {
         Ok(_) | Err(Errno::ACCESS | Errno::PERM | Errno::NOENT | Errno::ROFS) => Ok(()),
         Err(e) => Err(fault("pid-max", None, &e.into())),
     }
+}
+
+/// Whether pid_max belongs to a PID namespace (Linux 6.14). By version: trying takes a PID
+/// namespace, and the tests try. `proc` is any /proc.
+pub fn has_own_pid_max(proc: BorrowedFd<'_>) -> Result<bool, SetupFault> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let mut text = [0; 64];
+    let length = openat(proc, "sys/kernel/osrelease", flags, Mode::empty())
+        .and_then(|file| rustix::io::read(file, &mut text))
+        .at("pid-max")?;
+    let release = String::from_utf8_lossy(&text[..length]);
+    let mut numbers = release
+        .split(|c: char| !c.is_ascii_digit())
+        .map(str::parse::<u32>);
+    let (major, minor) = (numbers.next(), numbers.next());
+    Ok(matches!((major, minor), (Some(Ok(major)), Some(Ok(minor))) if (major, minor) >= (6, 14)))
 }
 
 /// Processes other than the caller in its PID namespace.

@@ -16,7 +16,7 @@ use crate::protect::Pins;
 use crate::protocol::{ReadyFacts, SetupFault};
 use crate::sys::{self, CloseRange};
 use crate::watch::{Meaning, Seen, Watch};
-use crate::{caps, domain, identity, netns};
+use crate::{caps, domain, identity, netns, processes};
 
 /// A broker's side of a confinement, ready to make calls.
 pub struct Session {
@@ -159,6 +159,7 @@ fn open_fenced(fence: &Fence) -> Result<(Session, ReadyFacts), SetupFault> {
     rustix::process::umask(rustix::fs::Mode::empty());
     let mut lookout = Lookout::new(fence.net)?;
     identity::forbid_nesting(lookout.proc())?;
+    let pid_max = processes::has_own_pid_max(lookout.proc())?;
     let view = mounts::build(&fence.mounts)?;
     // The old one could be a directory that the view shows otherwise.
     rustix::process::chdir("/").at_path("cwd", Path::new("/"))?;
@@ -180,7 +181,7 @@ fn open_fenced(fence: &Fence) -> Result<(Session, ReadyFacts), SetupFault> {
         pinned,
         scan_cut: view.scan_cut,
         listener: listener == Listener::Present,
-        ..ReadyFacts::default()
+        pid_max,
     };
     let fenced = Fenced {
         gear: Gear {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
+use curfew_cell::plan::{FileGrant, MountOp};
 use curfew_cell::protocol::Trust;
 
 use crate::plans::{self, Who, Workspace};
@@ -18,6 +19,8 @@ pub fn register(tests: &mut Tests) {
     tests.for_each_uid("read_only_means_the_workspace_too", read_only);
     tests.for_each_uid("private_areas_stay_private", private_areas);
     tests.for_each_uid("proc_and_sys_cannot_be_written", kernel_files);
+    tests.for_each_uid("mounts_hold_without_landlock", mounts_alone);
+    tests.for_each_uid("landlock_holds_without_mounts", landlock_alone);
     tests.for_each_uid("devices_are_the_harmless_ones", devices);
     tests.for_each_uid("masks_are_empty_and_watched", masks);
     tests.for_each_uid("a_workspace_below_a_private_area_is_shown", below_tmp);
@@ -221,6 +224,64 @@ fn kernel_files(who: Who) {
     );
     assert_eq!(done.out, "cat\nLin", "{done:?}");
     assert_eq!(fs::read("/proc/sys/kernel/core_pattern").unwrap(), pattern);
+}
+
+/// Everything granted by Landlock: what is left is the mount view, /proc included.
+fn mounts_alone(who: Who) {
+    let folder = Folder::new(who);
+    let outside = folder.write(who, "sib/file", "host\n");
+    let mut plan = plans::write_mode(who, &folder.ws());
+    for path in ["/", "/proc"] {
+        let rule = (path.into(), FileGrant::Device);
+        plan.fence_mut().landlock.rules.push(rule);
+    }
+    let mut broker = Broker::start(who, &plan);
+    let done = broker.sh(&format!(
+        "echo in > own; for f in {} /proc/sys/kernel/core_pattern /proc/sys/kernel/hostname \
+         /proc/sysrq-trigger /proc/self/oom_score_adj; do \
+         perl -e 'print sysopen(F, $ARGV[0], 1) ? qq(opened $ARGV[0]\\n) : q()' $f; done",
+        outside.display()
+    ));
+    assert_eq!(done.out, "", "{done:?}");
+    assert!(exists(&folder.join("ws/own")));
+}
+
+/// A folder that the mount view shows writable, but no Landlock rule grants.
+fn landlock_alone(who: Who) {
+    let folder = Folder::new(who);
+    let outside = folder.write(who, "sib/file", "host\n");
+    let sib = folder.join("sib");
+    let meta = fs::metadata(&sib).unwrap();
+    let mut plan = plans::write_mode(who, &folder.ws());
+    let (path, dev, ino) = (sib.clone(), meta.dev(), meta.ino());
+    let grab = MountOp::Grab {
+        id: 7,
+        path,
+        dev,
+        ino,
+    };
+    plan.fence_mut().mounts.insert(0, grab);
+    let (path, writable) = (sib.clone(), true);
+    plan.fence_mut().mounts.push(MountOp::Place {
+        id: 7,
+        path,
+        writable,
+    });
+    let script = format!(
+        "echo in > own; cat {0}; echo x > {0}; rm {0}; touch {1}/new",
+        outside.display(),
+        sib.display()
+    );
+    let done = Broker::start(who, &plan).sh(&script);
+    assert_eq!(done.out, "host\n", "{done:?}");
+    assert_eq!(fs::read_to_string(&outside).unwrap(), "host\n");
+    assert!(!exists(&sib.join("new")));
+    plan.fence_mut()
+        .landlock
+        .rules
+        .push((sib.clone(), FileGrant::Write));
+    Broker::start(who, &plan).sh(&script);
+    assert!(!exists(&outside) && exists(&sib.join("new")));
 }
 
 fn devices(who: Who) {
