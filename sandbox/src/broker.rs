@@ -69,13 +69,14 @@ pub struct InPlaceEnd {
 
 /// Runs one command under `plan` in this process, on its own standard streams, waits, and sweeps.
 pub fn run_in_place(plan: &Plan, line: CommandLine) -> Result<InPlaceEnd, RunError> {
+    let CommandLine { argv, env, cwd } = line;
+    let mut session = InPlace::open(plan, worker).map_err(setup)?;
+    // Only now: opening the session replaces what the host's mounts are reached by.
     let stdio = vec![
         io::stdin().as_fd().try_clone_to_owned()?,
         io::stdout().as_fd().try_clone_to_owned()?,
         io::stderr().as_fd().try_clone_to_owned()?,
     ];
-    let CommandLine { argv, env, cwd } = line;
-    let mut session = InPlace::open(plan, worker).map_err(setup)?;
     let what = What::Command {
         argv,
         env,

@@ -24,6 +24,7 @@ use crate::processes;
 use crate::protocol::{FromBroker, ReadyFacts, SetupFault, ToBroker, What};
 use crate::running::Running;
 use crate::session::Session;
+use crate::stdio;
 use crate::sys::{self, Spawned, exit_now};
 use crate::wire::Order;
 
@@ -280,7 +281,7 @@ impl Broker {
         id: u64,
         what: What,
         limits: CallLimits,
-        fds: Vec<OwnedFd>,
+        mut fds: Vec<OwnedFd>,
     ) -> Result<(), SetupFault> {
         if self.calls.len() >= CALLS_MAX || self.calls.iter().any(|c| c.is_called(id)) {
             let text = format!("call {id} is running, or {CALLS_MAX} others are");
@@ -288,6 +289,7 @@ impl Broker {
         }
         let began = Instant::now();
         self.look_after_session(&what)?;
+        self.settle_streams(&mut fds);
         let held = self.held()?;
         let order = Order::Call {
             what,
@@ -301,6 +303,18 @@ impl Broker {
         self.calls.push(running);
         self.make_ahead();
         Ok(())
+    }
+
+    /// A supervisor opened them outside.
+    fn settle_streams(&self, fds: &mut [OwnedFd]) {
+        let Some(fenced) = self.session.as_ref().and_then(|s| s.fence.as_ref()) else {
+            return;
+        };
+        for fd in fds.iter_mut().take(3) {
+            if let Some(new) = stdio::reopened(fd.as_fd(), fenced.lookout.proc()) {
+                *fd = new;
+            }
+        }
     }
 
     /// While a call runs, or none does. It is only time that is won: where it fails, the next call

@@ -60,6 +60,8 @@ mod running;
 #[cfg(target_os = "linux")]
 mod session;
 #[cfg(target_os = "linux")]
+mod stdio;
+#[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
 mod sys;
 #[cfg(target_os = "linux")]

@@ -16,7 +16,7 @@ use crate::protect::Pins;
 use crate::protocol::{ReadyFacts, SetupFault};
 use crate::sys::{self, CloseRange};
 use crate::watch::{Meaning, Seen, Watch};
-use crate::{caps, domain, identity, netns, processes};
+use crate::{caps, domain, identity, netns, processes, stdio};
 
 /// A broker's side of a confinement, ready to make calls.
 pub struct Session {
@@ -160,6 +160,7 @@ fn open_fenced(fence: &Fence) -> Result<(Session, ReadyFacts), SetupFault> {
     let mut lookout = Lookout::new(fence.net)?;
     identity::forbid_nesting(lookout.proc())?;
     let pid_max = processes::has_own_pid_max(lookout.proc())?;
+    stdio::settle(lookout.proc()).at("stdio")?;
     let view = mounts::build(&fence.mounts)?;
     // The old one could be a directory that the view shows otherwise.
     rustix::process::chdir("/").at_path("cwd", Path::new("/"))?;
