@@ -1,11 +1,13 @@
 //! The broker's face on systems where it cannot confine: every plan fails, nothing runs.
 
+use std::convert::Infallible;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 
 use crate::WorkerFn;
 use crate::frame::Channel;
 use crate::plan::Plan;
-use crate::protocol::{CallEnd, Denial, FromBroker, SetupFault, ToBroker, What};
+use crate::protocol::{CallEnd, Denial, FromBroker, ReadyFacts, SetupFault, ToBroker, What};
 
 const NOT_READY: i32 = 7;
 
@@ -17,6 +19,30 @@ pub fn serve(mut channel: Channel, _: WorkerFn) -> i32 {
         };
     }
     NOT_READY
+}
+
+/// Cannot be opened here, so what it does can be said by a value that does not exist.
+pub struct InPlace {
+    pub facts: ReadyFacts,
+    never: Infallible,
+}
+
+impl InPlace {
+    pub fn open(_: &Plan, _: WorkerFn) -> Result<InPlace, SetupFault> {
+        Err(fault())
+    }
+
+    pub fn run(&mut self, _: What, _: Vec<OwnedFd>) -> Result<(CallEnd, Vec<Denial>), SetupFault> {
+        match self.never {}
+    }
+
+    pub fn appeared(&self) -> Result<Vec<PathBuf>, SetupFault> {
+        match self.never {}
+    }
+
+    pub fn leave(self) {
+        match self.never {}
+    }
 }
 
 pub fn run_one(_: &Plan, _: What, _: [OwnedFd; 3]) -> Result<(CallEnd, Vec<Denial>), SetupFault> {

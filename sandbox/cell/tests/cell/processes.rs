@@ -130,9 +130,10 @@ fn daemon(who: Who) {
     let mark = mark();
     let mut broker = Broker::start(who, &plans::write_mode(who, &folder.ws()));
     let done = broker.sh(&format!(
-        "setsid sh -c 'sleep 300 {mark}' >/dev/null 2>&1 </dev/null & \
-         (setsid sh -c 'trap \"\" HUP TERM; while :; do sleep 1 ; done; : {mark}' >/dev/null 2>&1 &) ; \
-         until ps ax | grep -v grep | grep -q {mark}; do :; done; echo started"
+        "setsid sh -c 'touch a; sleep 300; : {mark}' >/dev/null 2>&1 </dev/null & \
+         (setsid sh -c 'trap \"\" HUP TERM; touch b; while :; do sleep 1; done; : {mark}' \
+           >/dev/null 2>&1 &); \
+         until [ -e a ] && [ -e b ]; do :; done; echo started"
     ));
     assert_eq!(done.out, "started\n", "{done:?}");
     assert!(done.end.background >= 2, "{done:?}");

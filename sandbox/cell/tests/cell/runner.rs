@@ -74,6 +74,7 @@ impl Tests {
                 });
             }
         });
+        crate::support::remove_own_binary();
         let failed = failed.into_inner().unwrap();
         println!(
             "\n{} passed; {} failed {failed:?}",

@@ -113,9 +113,17 @@ pub struct Broker {
     next: u64,
 }
 
+static COPY: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
+
+/// At the end of all tests.
+pub fn remove_own_binary() {
+    if let Some(copy) = COPY.get() {
+        fs::remove_file(copy).unwrap();
+    }
+}
+
 /// A copy of this binary where every uid may execute it.
 pub fn own_binary() -> PathBuf {
-    static COPY: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
     COPY.get_or_init(|| {
         let name = format!("curfew-cell-test-{}", std::process::id());
         let to = std::env::temp_dir().join(name);
