@@ -5,7 +5,10 @@
 //! layers add rows; for `mode`, `net`, `evidence` and each limit the last word counts. A profile
 //! that extends nothing by name extends `default`: an empty profile is not an open home.
 
+mod built_in;
 mod raw;
+
+use std::borrow::Cow;
 
 use crate::confinement::Net;
 use crate::{Mode, PolicyError, nearest};
@@ -20,9 +23,6 @@ const DEPTH_MAX: usize = 8;
 pub const PROFILE_BYTES_MAX: usize = 256 << 10;
 /// Rows of one list of one profile.
 pub const ROWS_MAX: usize = 1024;
-
-const BUILT_IN: [(&str, &str); 1] = [(DEFAULT, include_str!("../../profiles/default.toml"))];
-const PROTECTED: &str = include_str!("../../profiles/protected.toml");
 
 /// One profile with everything it extends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,12 +44,12 @@ pub struct Profile {
 /// A path as written, with what it is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    pub path: String,
+    pub path: Cow<'static, str>,
     /// A missing path is no error.
     pub optional: bool,
     pub kind: RowKind,
     pub origin: Origin,
-    pub why: Option<String>,
+    pub why: Option<Cow<'static, str>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,8 +70,8 @@ pub enum Origin {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProtectRow {
-    pub name: String,
-    pub why: Option<String>,
+    pub name: Cow<'static, str>,
+    pub why: Option<Cow<'static, str>>,
 }
 
 /// A variable of a call: passed on, or set.
@@ -147,22 +147,21 @@ impl Profile {
         }
         let mut whole = layers.iter().rev().fold(Profile::default(), Profile::over);
         name.clone_into(&mut whole.name);
-        whole.protect.splice(0..0, raw::protected(PROTECTED)?);
+        whole
+            .protect
+            .splice(0..0, built_in::PROTECTED.iter().cloned());
         Ok(whole)
     }
 
     fn layer(name: &str, text: &dyn Fn(&str) -> Option<String>) -> Result<Profile, PolicyError> {
-        if let Some((_, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
-            return parse(name, text, Origin::BuiltIn);
+        if name == DEFAULT {
+            return built_in::default();
         }
         match text(name) {
             Some(text) => parse(name, &text, Origin::Operator),
-            None => {
-                let known: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
-                Err(PolicyError::UnknownProfile {
-                    name: nearest::unknown("profile", name, &known),
-                })
-            }
+            None => Err(PolicyError::UnknownProfile {
+                name: nearest::unknown("profile", name, &[DEFAULT]),
+            }),
         }
     }
 

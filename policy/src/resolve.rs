@@ -186,8 +186,8 @@ fn protect(mode: Mode, profile: &Profile) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     if mode != Mode::DangerFullAccess {
         for row in &profile.protect {
-            if !names.contains(&row.name) {
-                names.push(row.name.clone());
+            if !names.iter().any(|name| *name == row.name) {
+                names.push(row.name.clone().into_owned());
             }
         }
     }

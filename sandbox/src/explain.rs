@@ -124,7 +124,6 @@ pub fn explain_compile(error: &CompileError) -> Explanation {
             format!("mkdir -p -m 700 {}", path.display()),
             "or keep CURFEW_HOME outside the workspace".to_owned(),
         ],
-        CompileError::Syscalls { .. } => vec!["the list is part of curfew: report this".to_owned()],
     };
     Explanation {
         reason: error.to_string(),

@@ -96,12 +96,20 @@ impl Operator {
     }
 }
 
-/// The real path of what stands at `path`. Two calls for what is there and one for what is not,
-/// where realpath(3) makes one for each component: a profile names a hundred paths.
+/// The real path of what stands at `path`. One call for most paths, where realpath(3) makes one for
+/// each component: a profile names a hundred.
 fn real_path(path: &Path) -> Option<PathBuf> {
     #[cfg(target_os = "linux")]
     {
-        use rustix::fs::{Mode, OFlags, open, readlink};
+        use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, open, openat2, readlink};
+        let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        match openat2(CWD, path, flags, Mode::empty(), no_links) {
+            // Without a link on the way and without a dot in it, a path is its own real path.
+            Ok(_) if is_plain(path) => return Some(path.to_path_buf()),
+            Err(rustix::io::Errno::NOENT) => return None,
+            Ok(_) | Err(_) => {}
+        }
         let place = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
         let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&place));
         let text = readlink(link, Vec::new()).ok()?;
@@ -110,6 +118,14 @@ fn real_path(path: &Path) -> Option<PathBuf> {
     }
     #[cfg(not(target_os = "linux"))]
     std::fs::canonicalize(path).ok()
+}
+
+/// Absolute, without `.`, `..`, doubled slashes and a slash at the end.
+#[cfg(target_os = "linux")]
+fn is_plain(path: &Path) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    let mut parts = path.as_os_str().as_bytes().split(|byte| *byte == b'/');
+    parts.next() == Some(b"") && parts.all(|part| !matches!(part, b"" | b"." | b".."))
 }
 
 /// The first usual shell that no call can replace.

@@ -1,5 +1,7 @@
 //! TOML to [`Profile`]. Unknown keys are refused by name and line, with the nearest known one.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use toml::de::DeTable;
 
@@ -63,19 +65,19 @@ enum RawProtect {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
-enum RawNet {
+pub(super) enum RawNet {
     Word(String),
     Rules(Vec<String>),
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct RawLimits {
-    wall: Option<String>,
-    memory: Option<String>,
-    processes: Option<u64>,
-    output: Option<String>,
-    private: Option<String>,
+pub(super) struct RawLimits {
+    pub wall: Option<String>,
+    pub memory: Option<String>,
+    pub processes: Option<u64>,
+    pub output: Option<String>,
+    pub private: Option<String>,
 }
 
 /// One layer, as written. What it extends is not looked at.
@@ -101,11 +103,6 @@ pub fn parse(name: &str, text: &str, origin: Origin) -> Result<Profile, PolicyEr
         .as_deref()
         .map(|mode| mode_of(name, mode))
         .transpose()?;
-    let env = raw
-        .env
-        .iter()
-        .map(|row| EnvRow::parse(row))
-        .collect::<Result<_, _>>();
     Ok(Profile {
         name: name.to_owned(),
         extends: raw.extends,
@@ -115,13 +112,14 @@ pub fn parse(name: &str, text: &str, origin: Origin) -> Result<Profile, PolicyEr
         mask: rows("mask", raw.mask)?,
         protect: protect_rows(name, raw.protect)?,
         net: raw.net.map(|net| net_of(name, net)).transpose()?,
-        env: env.map_err(|text| value(name, "env", text))?,
+        env: env_rows(name, &raw.env)?,
         limits: limits_of(name, &raw.limits)?,
         evidence: raw.evidence,
     })
 }
 
-/// The names that are protected under every profile.
+/// A list of names that are protected under every profile.
+#[cfg(test)]
 pub(super) fn protected(text: &str) -> Result<Vec<ProtectRow>, PolicyError> {
     const NAME: &str = "protected";
     let raw: RawProfile = typed(NAME, text)?;
@@ -209,7 +207,17 @@ fn check_table(
     Ok(())
 }
 
-fn mode_of(profile: &str, text: &str) -> Result<Mode, PolicyError> {
+pub(super) fn env_rows(
+    profile: &str,
+    rows: &[impl AsRef<str>],
+) -> Result<Vec<EnvRow>, PolicyError> {
+    rows.iter()
+        .map(|row| EnvRow::parse(row.as_ref()))
+        .collect::<Result<_, _>>()
+        .map_err(|text| value(profile, "env", text))
+}
+
+pub(super) fn mode_of(profile: &str, text: &str) -> Result<Mode, PolicyError> {
     let mode: Mode = text
         .parse()
         .map_err(|name: nearest::UnknownName| value(profile, "mode", name.to_string()))?;
@@ -220,7 +228,7 @@ fn mode_of(profile: &str, text: &str) -> Result<Mode, PolicyError> {
     Ok(mode)
 }
 
-fn net_of(profile: &str, net: RawNet) -> Result<Net, PolicyError> {
+pub(super) fn net_of(profile: &str, net: RawNet) -> Result<Net, PolicyError> {
     match net {
         RawNet::Word(word) if word == "off" => Ok(Net::Off),
         RawNet::Word(word) if word == "full" => Ok(Net::Full),
@@ -236,7 +244,7 @@ fn net_of(profile: &str, net: RawNet) -> Result<Net, PolicyError> {
     }
 }
 
-fn limits_of(profile: &str, raw: &RawLimits) -> Result<LimitRows, PolicyError> {
+pub(super) fn limits_of(profile: &str, raw: &RawLimits) -> Result<LimitRows, PolicyError> {
     let size = |key: &str, text: &Option<String>| {
         let bytes = text.as_deref().map(units::bytes).transpose();
         bytes.map_err(|text| value(profile, key, text))
@@ -267,7 +275,7 @@ fn rows_of(
         .map(|row| {
             let row = match row {
                 RawRow::Path(path) => Row {
-                    path,
+                    path: Cow::Owned(path),
                     optional: false,
                     kind: RowKind::Plain,
                     origin,
@@ -286,11 +294,11 @@ fn rows_of(
                         (false, false) => RowKind::Plain,
                     };
                     Row {
-                        path,
+                        path: Cow::Owned(path),
                         optional,
                         kind,
                         origin,
-                        why,
+                        why: why.map(Cow::Owned),
                     }
                 }
             };
@@ -327,9 +335,13 @@ fn protect_rows(profile: &str, rows: Vec<RawProtect>) -> Result<Vec<ProtectRow>,
     }
     rows.into_iter()
         .map(|row| {
-            let row = match row {
-                RawProtect::Name(name) => ProtectRow { name, why: None },
-                RawProtect::Table { name, why } => ProtectRow { name, why },
+            let (name, why) = match row {
+                RawProtect::Name(name) => (name, None),
+                RawProtect::Table { name, why } => (name, why),
+            };
+            let row = ProtectRow {
+                name: Cow::Owned(name),
+                why: why.map(Cow::Owned),
             };
             let good = row
                 .name

@@ -9,6 +9,18 @@ fn fault(text: &str) -> String {
 }
 
 #[test]
+fn the_built_in_tables_are_what_the_parser_makes_of_the_files() {
+    let text = include_str!("../../../profiles/default.toml");
+    assert_eq!(built_in::default(), parse(DEFAULT, text, Origin::BuiltIn));
+    let text = include_str!("../../../profiles/protected.toml");
+    assert_eq!(
+        Ok(built_in::PROTECTED.to_vec()),
+        raw::protected(text),
+        "protected.toml"
+    );
+}
+
+#[test]
 fn every_built_in_row_has_a_reason() {
     let profile = Profile::load(DEFAULT, &|_| None).unwrap();
     let rows = profile
@@ -35,7 +47,7 @@ fn what_runs_later_is_protected_and_what_git_needs_is_not() {
     let names: Vec<&str> = profile
         .protect
         .iter()
-        .map(|row| row.name.as_str())
+        .map(|row| row.name.as_ref())
         .collect();
     for name in [
         ".git/hooks",
@@ -79,12 +91,12 @@ fn no_row_shows_a_credential() {
         .mask
         .iter()
         .filter(|row| row.kind == RowKind::Plain)
-        .map(|row| row.path.as_str())
+        .map(|row| row.path.as_ref())
         .collect();
     for row in &profile.read {
         for secret in &secrets {
             assert!(
-                !std::path::Path::new(secret).starts_with(&row.path),
+                !std::path::Path::new(secret).starts_with(row.path.as_ref()),
                 "{} shows {secret}",
                 row.path
             );
@@ -156,7 +168,7 @@ fn layers_add_rows_and_the_last_word_counts() {
         .iter()
         .rev()
         .take(2)
-        .map(|row| row.path.as_str())
+        .map(|row| row.path.as_ref())
         .collect();
     assert_eq!(read, ["/t", "/b"]);
     assert!(
@@ -214,7 +226,7 @@ fn what_the_default_profile_passes_on_is_known_to_be_incidental() {
     let profile = Profile::load(DEFAULT, &|_| None).unwrap();
     for row in &profile.env {
         assert_eq!(row.value, None);
-        let known = crate::environment::INCIDENTAL.contains(&row.name.as_str());
+        let known = crate::environment::INCIDENTAL.contains(&row.name.as_ref());
         assert!(known, "{}", row.name);
     }
 }

@@ -119,6 +119,11 @@ impl<'a> Places<'a> {
 
 /// Without doubled slashes, `.` and a slash at the end.
 pub(super) fn tidy(path: &Path) -> PathBuf {
+    let text = path.as_os_str().as_encoded_bytes();
+    let mut parts = text.split(|byte| *byte == b'/');
+    if parts.next() == Some(b"") && parts.all(|part| !matches!(part, b"" | b".")) {
+        return path.to_path_buf();
+    }
     path.components()
         .filter(|part| part.as_os_str() != ".")
         .collect()

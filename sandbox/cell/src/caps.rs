@@ -6,8 +6,8 @@ use caps::CapSet;
 use caps::errors::CapsError;
 use rustix::io::Errno;
 use rustix::thread::{
-    CapabilitiesSecureBits, CapabilitySet, remove_capability_from_bounding_set,
-    set_capabilities_secure_bits,
+    CapabilitiesSecureBits, CapabilitySet, clear_ambient_capability_set,
+    remove_capability_from_bounding_set, set_capabilities_secure_bits,
 };
 
 use crate::fault::{At, broken};
@@ -18,9 +18,7 @@ use crate::protocol::SetupFault;
 /// calls need not repeat this; the broker's own effective set stays, it makes namespaces with it.
 pub fn lock() -> Result<(), SetupFault> {
     let step = "lock-capabilities";
-    caps::clear(None, CapSet::Ambient)
-        .map_err(io_error)
-        .at(step)?;
+    clear_ambient_capability_set().at(step)?;
     caps::clear(None, CapSet::Inheritable)
         .map_err(io_error)
         .at(step)?;

@@ -81,7 +81,7 @@ fn refused(row: &SyscallRule, asked: &Notification, errno: i32) -> Denial {
         address: None,
         errno,
         layer: "seccomp".to_owned(),
-        rule: row.rule.clone(),
+        rule: row.rule.clone().into_owned(),
         remedy: "no profile opens this kernel interface to a call".to_owned(),
         trust: Trust::Kernel,
         count: 1,

@@ -1,5 +1,6 @@
 //! The plan a broker carries out: absolute facts, in order, nothing left to decide.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -160,13 +161,13 @@ pub enum Audience {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SyscallRule {
-    pub name: String,
+    pub name: Cow<'static, str>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<ArgRule>,
     #[serde(flatten)]
     pub action: SyscallAction,
     /// The rule's name in a denial.
-    pub rule: String,
+    pub rule: Cow<'static, str>,
     #[serde(default)]
     pub audience: Audience,
 }

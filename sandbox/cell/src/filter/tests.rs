@@ -38,7 +38,7 @@ const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 
 fn row(name: &str, args: Vec<ArgRule>, action: SyscallAction) -> SyscallRule {
     SyscallRule {
-        name: name.into(),
+        name: name.to_owned().into(),
         args,
         action,
         rule: "rule".into(),

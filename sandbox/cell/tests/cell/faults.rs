@@ -63,7 +63,7 @@ fn missing_places(who: Who) {
 fn bad_rows(who: Who) {
     let folder = Folder::new(who);
     let row = |name: &str, args| SyscallRule {
-        name: name.into(),
+        name: name.to_owned().into(),
         args,
         action: SyscallAction::Refuse { errno: libc::EPERM },
         rule: "mine".into(),

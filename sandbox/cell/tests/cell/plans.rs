@@ -73,7 +73,7 @@ impl Made {
     pub fn without_rows(&mut self, names: &[&str]) {
         self.fence_mut()
             .syscalls
-            .retain(|row| !names.contains(&row.name.as_str()));
+            .retain(|row| !names.contains(&row.name.as_ref()));
     }
 }
 
@@ -190,10 +190,10 @@ fn protected() -> Vec<ProtectedName> {
 
 fn row(name: &str, args: Vec<ArgRule>, action: SyscallAction, rule: &str) -> SyscallRule {
     SyscallRule {
-        name: name.into(),
+        name: name.to_owned().into(),
         args,
         action,
-        rule: rule.into(),
+        rule: rule.to_owned().into(),
         audience: Audience::All,
     }
 }

@@ -1,10 +1,11 @@
-//! `true` in a call of a session that stands, against bare vfork and exec.
+//! `true` in a call of a session that stands, against bare vfork and exec, and a file read by its
+//! worker.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use curfew_cell::plan::CallLimits;
 use curfew_cell::protocol::FromBroker;
@@ -12,12 +13,16 @@ use curfew_policy::profile::Profile;
 use curfew_policy::resolve::{Asked, Host, resolve};
 use curfew_sandbox::client::CommandLine;
 use curfew_sandbox::{BrokerEvent, Client};
+use curfew_worker::protocol::{Request, Response};
 
 use crate::place::Place;
 use curfew_tests::stats::{Row, Samples, ms};
 
 const ROUNDS: u64 = 2000;
+const READS: u64 = 500;
 const WARM: u64 = 50;
+/// For one read.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 pub fn rows(place: &Place) -> Vec<Row> {
     let (mut bare, mut call) = (Samples::default(), Samples::default());
@@ -41,10 +46,34 @@ pub fn rows(place: &Place) -> Vec<Row> {
         n: call.count(),
         command: "curfew_sandbox::Client::command, against posix_spawn and wait".to_owned(),
     };
-    vec![row("p50", "+0.6 ms", 50), row("p95", "+2 ms", 95)]
+    let calls = [row("p50", "+0.6 ms", 50), row("p95", "+2 ms", 95)];
+    calls.into_iter().chain([reads(place, &session)]).collect()
 }
 
-fn spawn_bare(place: &Place) -> std::time::Duration {
+fn reads(place: &Place, session: &Session) -> Row {
+    let line = format!("{}\n", "x".repeat(63));
+    std::fs::write(place.ws.join("read"), line.repeat(64)).unwrap();
+    let mut took = Samples::default();
+    for round in 0..READS + WARM {
+        let one = session.read(2 * (ROUNDS + WARM) + round, "read");
+        if round >= WARM {
+            took.add(one);
+        }
+    }
+    Row {
+        what: "a file of 4 KB read in a call".to_owned(),
+        bound: "1 ms",
+        measured: format!(
+            "p50 {:.3} ms, p95 {:.3} ms",
+            ms(took.at(50)),
+            ms(took.at(95))
+        ),
+        n: took.count(),
+        command: "curfew_sandbox::Client::worker, until its answer".to_owned(),
+    }
+}
+
+fn spawn_bare(place: &Place) -> Duration {
     let mut command = Command::new("/bin/true");
     command.env_clear().current_dir(&place.ws);
     command
@@ -93,7 +122,7 @@ impl Session {
         }
     }
 
-    fn call(&self, number: u64) -> std::time::Duration {
+    fn call(&self, number: u64) -> Duration {
         let line = self.line.clone();
         let start = Instant::now();
         let pipes = self
@@ -103,6 +132,32 @@ impl Session {
         assert_eq!(self.ended.recv().expect("the broker lives"), number);
         let took = start.elapsed();
         drop(pipes);
+        took
+    }
+
+    /// Until the answer is here; the end of its process is waited for but not counted.
+    fn read(&self, number: u64, path: &str) -> Duration {
+        let request = Request::Read {
+            path: path.to_owned(),
+            offset: 1,
+            lines_max: 2000,
+            line_chars_max: 2000,
+            bytes_max: 50 << 10,
+        };
+        let start = Instant::now();
+        let cwd = self.line.cwd.clone();
+        let mut socket = self
+            .client
+            .worker(number, cwd, self.limits)
+            .expect("a worker starts");
+        let (response, bulk) = socket
+            .exchange(&request, &[], start + PATIENCE)
+            .expect("a worker answers");
+        let took = start.elapsed();
+        assert!(matches!(response, Response::Read { .. }), "{response:?}");
+        assert_eq!(bulk.len(), 4096);
+        drop(socket);
+        assert_eq!(self.ended.recv().expect("the broker lives"), number);
         took
     }
 }

@@ -1,4 +1,5 @@
-//! Where it is measured: a tmpfs, a workspace on it, and copies of the programs.
+//! Where it is measured: a tmpfs, a workspace on it, and copies of the programs. HOME is the
+//! operator's: what a profile finds there is part of what a start costs.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -14,6 +15,7 @@ pub struct Place {
     pub curfew: PathBuf,
     pub bench: PathBuf,
     pub ws: PathBuf,
+    pub state: PathBuf,
     pub home: PathBuf,
 }
 
@@ -24,16 +26,18 @@ impl Place {
             .tempdir_in(base())
             .unwrap();
         let at = |name: &str| dir.path().join(name);
-        for folder in ["ws", "home", "bin"] {
+        for folder in ["ws", "state", "bin"] {
             std::fs::create_dir(at(folder)).unwrap();
         }
         std::fs::copy(binary, at("bin/curfew")).unwrap();
-        std::fs::copy(std::env::current_exe().unwrap(), at("bin/bench")).unwrap();
+        // A call sees its workspace, and of a folder like /tmp nothing else.
+        std::fs::copy(std::env::current_exe().unwrap(), at("ws/bench")).unwrap();
         Place {
             curfew: at("bin/curfew"),
-            bench: at("bin/bench"),
+            bench: at("ws/bench"),
             ws: at("ws"),
-            home: at("home"),
+            state: at("state"),
+            home: std::env::var_os("HOME").map_or_else(|| at("state"), PathBuf::from),
             _dir: dir,
         }
     }
@@ -46,7 +50,7 @@ impl Place {
             .env("PATH", std::env::var_os("PATH").unwrap());
         command
             .env("HOME", &self.home)
-            .env("CURFEW_HOME", self.home.join("state"));
+            .env("CURFEW_HOME", &self.state);
         command.env("OPENAI_API_KEY", "sk-bench");
         for name in ["CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN"] {
             if let Some(value) = std::env::var_os(name) {
@@ -82,7 +86,7 @@ impl Place {
         let load = read("/proc/loadavg");
         format!(
             "- kernel: Linux {}, {cpus} processors ({model}), load at the start {}\n\
-             - file system: tmpfs for workspace, home, state and binaries\n\
+             - file system: tmpfs for workspace, state and binaries\n\
              - {}; {}\n",
             read("/proc/sys/kernel/osrelease"),
             load.split(' ').next().unwrap_or(""),
@@ -97,9 +101,10 @@ fn base() -> PathBuf {
         .iter()
         .filter_map(std::env::var_os)
         .map(PathBuf::from);
-    let mut places = places.chain([PathBuf::from("/dev/shm"), PathBuf::from("/tmp")]);
+    // Not /dev/shm: each call has its own, so nothing there can be a workspace.
+    let mut places = places.chain([PathBuf::from("/tmp")]);
     let tmpfs = |place: &PathBuf| statfs(place).is_ok_and(|fs| fs.f_type == TMPFS);
     places
         .find(tmpfs)
-        .expect("a tmpfs: /dev/shm, /tmp, or the folder CURFEW_BENCH_DIR names")
+        .expect("a tmpfs: /tmp, or the folder CURFEW_BENCH_DIR names")
 }
