@@ -13,12 +13,14 @@ use crate::fault::{Fault, nearest};
 /// A configuration file larger than this is not one.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
 
-const KEYS: [&str; 6] = [
+const KEYS: [&str; 8] = [
     "model",
     "baseUrl",
     "keyFile",
     "keyCommand",
     "contextWindow",
+    "firstByteSeconds",
+    "idleSeconds",
     "profile",
 ];
 
@@ -34,6 +36,10 @@ pub struct Config {
     pub key_command: Option<String>,
     /// Tokens the model's window holds.
     pub context_window: Option<u64>,
+    /// How long a server may take to begin an answer.
+    pub first_byte_seconds: Option<u64>,
+    /// How long it may be silent in the middle of one.
+    pub idle_seconds: Option<u64>,
     pub profile: Option<String>,
 }
 

@@ -1,5 +1,7 @@
 //! Which model answers: flags over environment over configuration.
 
+use std::time::Duration;
+
 use curfew_engine::event::{ContextWindow, WindowSource};
 use curfew_model::{Deadlines, Http, ModelInfo, Provider, Recorder, Replay, Stopped};
 use tokio_util::sync::CancellationToken;
@@ -71,12 +73,13 @@ fn server(args: &ModelArgs, config: &Config, environment: &Environment) -> Resul
         .flatten()
         .next()
         .map_or(DEFAULT_BASE_URL, String::as_str);
-    let keyless = Http::new(base_url, None, Deadlines::default()).map_err(|error| {
+    let deadlines = deadlines(config);
+    let keyless = Http::new(base_url, None, deadlines).map_err(|error| {
         Fault::usage(error.to_string()).remedy("--base-url http://127.0.0.1:8080/v1, for example")
     })?;
     let endpoint = keyless.endpoint().to_owned();
     let (http, locked) = match key::find(config) {
-        Ok(Some(key)) => match Http::new(base_url, Some(key), Deadlines::default()) {
+        Ok(Some(key)) => match Http::new(base_url, Some(key), deadlines) {
             Ok(http) => (http, None),
             Err(error) => (keyless, Some(Fault::new(code::AUTH, error.to_string()))),
         },
@@ -96,6 +99,16 @@ fn server(args: &ModelArgs, config: &Config, environment: &Environment) -> Resul
         endpoint,
         locked,
     })
+}
+
+fn deadlines(config: &Config) -> Deadlines {
+    let usual = Deadlines::default();
+    let or = |seconds: Option<u64>, usual| seconds.map_or(usual, Duration::from_secs);
+    Deadlines {
+        first_byte: or(config.first_byte_seconds, usual.first_byte),
+        idle: or(config.idle_seconds, usual.idle),
+        ..usual
+    }
 }
 
 fn is_local(endpoint: &str) -> bool {

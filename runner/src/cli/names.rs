@@ -105,7 +105,8 @@ Environment:
 
 Files:
   $XDG_CONFIG_HOME/curfew/config.toml   model, baseUrl, keyFile or keyCommand,
-                                        contextWindow, profile
+                                        contextWindow, firstByteSeconds,
+                                        idleSeconds, profile
   $XDG_STATE_HOME/curfew/sessions/ID/   log.jsonl, one record a line, and blobs
   Nothing is ever configured from a workspace.";
 
