@@ -136,7 +136,11 @@ impl Layout {
                 });
             }
             if root.parent().is_none() {
-                return Err(CompileError::RootIsSlash);
+                // Read-only it is what the sealed tree shows anyway.
+                if may_write {
+                    return Err(CompileError::RootIsSlash);
+                }
+                continue;
             }
             let closed = matches!(
                 self.entries.get(root),
