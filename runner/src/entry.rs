@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use curfew_sandbox::broker::broker_main;
 use curfew_sandbox::client::BROKER_ARGUMENT;
+use rustix::process::DumpableBehavior;
 
 use crate::cli::usage::Parsed;
 use crate::cli::{self, Cli, SessionVerb, Verb};
@@ -33,6 +34,9 @@ pub fn enter(args: Vec<OsString>) -> ExitCode {
 }
 
 fn dispatch(cli: Cli) -> i32 {
+    if let Err(fault) = hide() {
+        return refuse(&fault);
+    }
     match cli.verb {
         None if run::has_prompt(&cli.run) => run::once(cli.run, Target::New),
         None => repl::talk(cli.run, Target::New),
@@ -49,6 +53,14 @@ fn dispatch(cli: Cli) -> i32 {
             SessionVerb::Replay { id, step } => verbs::replay::run(&id, step),
         },
     }
+}
+
+/// A process that holds a key is not dumpable: a call that shares its uid and its /proc (under
+/// danger-full-access) cannot read its environment or memory, and no core file holds them
+/// (proc(5), PR_SET_DUMPABLE). A broker gets a dumpable process again by its exec.
+pub fn hide() -> Result<(), Fault> {
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .map_err(|errno| Fault::sandbox(format!("this process cannot be hidden: {errno}")))
 }
 
 fn print(text: &str) -> i32 {

@@ -13,6 +13,9 @@ use crate::key;
 
 /// Where requests go when nothing else is said.
 const DEFAULT_BASE_URL: &str = "https://api.openai.com/v1";
+/// What is said of a model's window when neither the user nor the server says anything. Nothing is
+/// refused by it.
+const CONTEXT_WINDOW_ASSUMED_TOKENS: u64 = 32_768;
 /// Models that are named when one must be chosen.
 const MODELS_SHOWN_MAX: usize = 20;
 
@@ -137,17 +140,21 @@ pub async fn model(
         tokens,
         source: WindowSource::Configured,
     });
+    let assumed = Some(ContextWindow {
+        tokens: CONTEXT_WINDOW_ASSUMED_TOKENS,
+        source: WindowSource::Default,
+    });
     let named = args.model.as_ref().or(config.model.as_ref());
     if let Some(name) = named {
         return Ok(Ok(Model {
             name: name.clone(),
-            window: configured,
+            window: configured.or(assumed),
         }));
     }
     if !matches!(chosen.provider, Provider::Http(_)) {
         return Ok(Ok(Model {
             name: chosen.endpoint.clone(),
-            window: configured,
+            window: configured.or(assumed),
         }));
     }
     if let Some(fault) = &chosen.locked {
@@ -173,13 +180,14 @@ pub async fn model(
         }
         Err(other) => return Ok(Err(Fault::new(code::PROVIDER, other.to_string()))),
     };
-    only(&offered, chosen, configured).map(Ok)
+    only(&offered, chosen, configured, assumed).map(Ok)
 }
 
 fn only(
     offered: &[ModelInfo],
     chosen: &Chosen,
     configured: Option<ContextWindow>,
+    assumed: Option<ContextWindow>,
 ) -> Result<Model, Fault> {
     match offered {
         [] => Err(Fault::usage(format!("{} offers no model", chosen.endpoint))
@@ -191,7 +199,7 @@ fn only(
             });
             Ok(Model {
                 name: model.id.clone(),
-                window: configured.or(said),
+                window: configured.or(said).or(assumed),
             })
         }
         many => {

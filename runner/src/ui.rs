@@ -1,7 +1,7 @@
 //! What a person is shown of a log: a pure projection of its events, the same live and afterwards.
 
 use curfew_engine::event::{
-    ApprovalOutcome, Body, CheckResult, Event, FailureKind, ModelRetry, RunResult,
+    ApprovalOutcome, Body, CheckResult, ErrorClass, Event, FailureKind, ModelRetry, RunResult,
     SandboxConfinement, SandboxDenied, ToolErrorCode, TurnEndReason, WorkspaceChanged,
 };
 use curfew_engine::ui::{self, Item};
@@ -83,7 +83,18 @@ fn item(item: Item) -> Option<Shown> {
             reason: TurnEndReason::Completed,
             ..
         } => None,
-        Item::TurnEnded { .. } => line(Tone::Warning, format!("turn ended: {}", ui::line(&item))),
+        Item::TurnEnded { reason, .. } => {
+            let remedy = match reason {
+                TurnEndReason::Error(ErrorClass::Auth) => {
+                    "; set OPENAI_API_KEY, or keyFile or keyCommand in the user configuration"
+                }
+                _ => "",
+            };
+            line(
+                Tone::Warning,
+                format!("turn ended: {}{remedy}", ui::line(&item)),
+            )
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use curfew_sandbox::{compile, explain, explain_compile, probe, render_denial, sw
 use crate::cli::SandboxArgs;
 use crate::config::Environment;
 use crate::confine::{self, Judged, Stood, Wanted};
+use crate::entry;
 use crate::fault::{Fault, code};
 use crate::output::{Printer, Tone};
 
@@ -50,6 +51,10 @@ fn confined(args: &SandboxArgs, printer: &mut Printer) -> Result<i32, Fault> {
     announce(&wanted, args, printer);
     if !args.confine.require.is_empty() {
         judged(&wanted, args)?;
+    }
+    if wanted.confinement.mode == Mode::DangerFullAccess {
+        // With fences the broker does it, after it has written its uid map.
+        entry::hide()?;
     }
     let Confinement { env, workspace, .. } = &wanted.confinement;
     let mut argv = words(&args.command)?;
