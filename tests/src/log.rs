@@ -22,7 +22,15 @@ pub fn sessions(world: &World) -> Vec<PathBuf> {
         return Vec::new();
     };
     let mut found: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    found.retain(|path| path.join("log.jsonl").exists());
+    // A folder takes its name only when its header is durable.
+    let named = |path: &PathBuf| {
+        !path
+            .file_name()
+            .unwrap()
+            .as_encoded_bytes()
+            .starts_with(b".")
+    };
+    found.retain(|path| named(path) && path.join("log.jsonl").exists());
     found.sort();
     found
 }
@@ -108,24 +116,44 @@ impl Log {
         for (wanted, record) in (first..).zip(&self.records[1..]) {
             assert_eq!(record["seq"].as_u64(), Some(wanted), "{record}");
         }
-        let ids = |kind: &str| -> Vec<String> {
-            let events = self.all(kind);
+        let ids = |events: Vec<&Value>| -> Vec<String> {
             events
                 .iter()
                 .map(|data| data["callId"].as_str().unwrap().to_owned())
                 .collect()
         };
-        let (called, answered) = (ids("tool/call"), ids("tool/result"));
-        let unique: BTreeSet<&String> = called.iter().collect();
+        let answers = self.all("assistant/message");
+        let asked = answers
+            .iter()
+            .flat_map(|answer| answer["calls"].as_array().into_iter().flatten());
+        let asked = ids(asked.collect());
+        let unique: BTreeSet<&String> = asked.iter().collect();
         assert_eq!(
             unique.len(),
-            called.len(),
+            asked.len(),
             "call ids are unique in a session"
         );
         assert_eq!(
-            called, answered,
+            asked,
+            ids(self.all("tool/result")),
             "every call has one result, in model order"
         );
+        for (kind, wanted) in [("tool/call", "started"), ("tool/completed", "ended")] {
+            let mut seen = BTreeSet::new();
+            let once = ids(self.all(kind))
+                .into_iter()
+                .all(|id| unique.contains(&id) && seen.insert(id));
+            assert!(once, "a call {wanted} that was not asked for, or twice");
+        }
+    }
+
+    /// The arguments of a call as the model wrote them: its pieces, joined.
+    pub fn arguments(&self, index: u64) -> String {
+        let chunks = self.all("assistant/chunk");
+        let mine = chunks
+            .iter()
+            .filter(|chunk| chunk["block"]["kind"] == "call" && chunk["block"]["index"] == index);
+        mine.map(|chunk| chunk["text"].as_str().unwrap()).collect()
     }
 }
 

@@ -7,7 +7,13 @@
 )]
 
 #[cfg(target_os = "linux")]
+mod adversary;
+#[cfg(target_os = "linux")]
 mod demo;
 #[cfg(target_os = "linux")]
+mod end_to_end;
+#[cfg(target_os = "linux")]
 mod golden;
+#[cfg(target_os = "linux")]
+mod kill;
 mod tidy;

@@ -144,3 +144,16 @@ fn nothing_is_marked_as_left_to_do() {
 fn the_test_command_is_what_ci_runs() {
     holds(docs::command_agrees(&read("README.md"), &read(".ci/run")));
 }
+
+#[test]
+fn required_crates_are_used_where_they_belong() {
+    holds(crates::required(&tree::files()));
+}
+
+#[test]
+fn guarantees_cite_tests() {
+    holds(docs::guarantees(
+        &read("README.md"),
+        &docs::test_names(&tree::files()),
+    ));
+}

@@ -326,6 +326,8 @@ fn ignored_tests_goes_red() {
         source::ignored_tests(&file("a/src/tests.rs", "#[test]\nfn a() {}")),
         0,
     );
+    let measured = "#[ignore = \"a measurement\"]\nfn a() {}";
+    red(source::ignored_tests(&file("a/src/tests.rs", measured)), 0);
 }
 
 #[test]
