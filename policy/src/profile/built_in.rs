@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::raw::{self, RawLimits, RawNet};
-use super::{DEFAULT as NAME, EnvRow, Origin, Profile, ProtectRow, Row, RowKind};
+use super::{DEFAULT as NAME, Origin, Profile, ProtectRow, Row, RowKind};
 use crate::PolicyError;
 
 include!(concat!(env!("OUT_DIR"), "/profiles.rs"));
