@@ -5,7 +5,7 @@
 mod common;
 
 use std::fs::{create_dir_all, read, write};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use common::{World, state_of};
 use curfew_policy::Mode;
@@ -20,6 +20,8 @@ fn project() -> World {
         ".git/HEAD",
         ".git/modules/m/hooks/x",
         ".git/modules/m/config",
+        ".git/modules/third_party/m/hooks/x",
+        ".git/modules/third_party/m/modules/n/config",
         ".vscode/tasks.json",
         "sub/.git/hooks/x",
         "sub/.mcp.json",
@@ -32,14 +34,22 @@ fn project() -> World {
     create_dir_all(ws.join("linked")).unwrap();
     write(ws.join("linked/.git"), "gitdir: ../.git/worktrees/linked\n").unwrap();
     symlink("docs/agents.txt", ws.join("AGENTS.md")).unwrap();
+    symlink("docs", ws.join("way")).unwrap();
+    write(ws.join("docs/by-a-way.txt"), "kept\n").unwrap();
+    symlink(ws.join("way/by-a-way.txt"), ws.join("CLAUDE.md")).unwrap();
     world
 }
 
-const KEPT: [&str; 10] = [
+const KEPT: [&str; 15] = [
     ".git/hooks",
     ".git/config",
     ".git/modules/m/hooks",
     ".git/modules/m/config",
+    ".git/modules/third_party/m/hooks",
+    ".git/modules/third_party/m/modules/n/config",
+    "way",
+    "CLAUDE.md",
+    "docs/by-a-way.txt",
     ".vscode",
     "sub/.git/hooks",
     "sub/.mcp.json",
@@ -165,4 +175,48 @@ fn a_new_plain_repository_is_not_taken_apart() {
     );
     common::host(&world.workspace.join("new"), &["git", "log", "--oneline"]);
     assert!(world.workspace.join("new/.git/config").exists());
+}
+
+/// A command that shuts the directory around what it planted: the names in it still work outside.
+#[test]
+fn a_shut_directory_hides_no_name_that_appeared() {
+    let world = World::new();
+    let script = "mkdir -p shut/.vscode ro/.git/modules/a/b && echo x > shut/.vscode/tasks.json \
+                  && echo x > ro/.mcp.json && echo x > ro/.git/modules/a/b/commondir \
+                  && chmod 0111 shut && chmod 0555 ro ro/.git ro/.git/modules/a/b";
+    let output = std::process::Command::new(common::broker())
+        .arg("--ws")
+        .arg(&world.workspace)
+        .args(["--", "sh", "-c", script])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    for name in [
+        "shut/.vscode",
+        "ro/.mcp.json",
+        "ro/.git/modules/a/b/commondir",
+    ] {
+        let path = world.workspace.join(name);
+        let moved = path.with_file_name(format!(
+            "{}.quarantined",
+            path.file_name().unwrap().to_str().unwrap()
+        ));
+        assert!(!path.exists() && moved.exists(), "{name}: {said}");
+    }
+    // Shut again, and then opened so that the world can be removed.
+    for (name, mode) in [
+        ("shut", 0o111),
+        ("ro", 0o555),
+        ("ro/.git/modules/a/b", 0o555),
+        ("ro/.git", 0o555),
+    ] {
+        let path = world.workspace.join(name);
+        assert_eq!(
+            std::fs::metadata(&path).unwrap().permissions().mode() & 0o7777,
+            mode,
+            "{name}"
+        );
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700)).unwrap();
+    }
 }

@@ -343,13 +343,13 @@ fn protect_rows(profile: &str, rows: Vec<RawProtect>) -> Result<Vec<ProtectRow>,
                 name: Cow::Owned(name),
                 why: why.map(Cow::Owned),
             };
-            let good = row
-                .name
-                .split('/')
-                .all(|part| !matches!(part, "" | "." | ".." | "**"));
-            if !good || row.name.contains('\0') {
+            let mut parts = row.name.split('/');
+            let good = parts.clone().all(|part| !matches!(part, "" | "." | ".."));
+            // Between two others: in front it is what every name has, behind it is everything.
+            let open_end = parts.next() == Some("**") || parts.next_back() == Some("**");
+            if !good || open_end || row.name.contains('\0') {
                 let text = format!(
-                    "`{}` is no name; write it relative, without `..`, `*` for one component",
+                    "`{}` is no name; write it relative, without `..`, `*` for one component, `**` between two for any number",
                     row.name.escape_debug()
                 );
                 return Err(value(profile, "protect", text));

@@ -35,13 +35,16 @@ pub struct Found {
 pub fn pin(root: &Path, names: &[ProtectedName], bounds: Bounds) -> Result<Found, SetupFault> {
     let scanned = scan::find(root, names, bounds)?;
     let mut pins = Pins::default();
+    let mut names = scanned.names;
+    names.extend(scanned.led_to.into_keys());
     // Parents come first, so that a child's pin lands on top of its parent's.
-    for relative in scanned.names {
+    for relative in names {
         pins.bind_name(root, &relative)?;
     }
     Ok(Found {
         pins,
-        cut: scanned.cut,
+        // What cannot be listed here can be by its owner, which a call is.
+        cut: scanned.cut || !scanned.closed.is_empty(),
     })
 }
 

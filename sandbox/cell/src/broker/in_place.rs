@@ -105,9 +105,13 @@ impl InPlace {
                 entries_max: *entries_max,
                 depth_max: *depth_max,
             };
-            let found = find(root, names, bounds)?
+            let scanned = find(root, names, bounds)?;
+            let found = scanned
                 .names
                 .into_iter()
+                .chain(scanned.led_to.into_keys())
+                // Whoever sweeps opens them.
+                .chain(scanned.closed)
                 .map(|name| root.join(name));
             appeared.extend(found.filter(|path| !known.contains(path)));
         }

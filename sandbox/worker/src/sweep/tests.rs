@@ -162,3 +162,45 @@ fn links_are_renamed_as_links() {
     );
     assert!(!tree.root().join(".git").exists());
 }
+
+/// Names in a directory that nobody may list work as well as any.
+#[test]
+fn a_shut_directory_hides_nothing_and_is_shut_again() {
+    use std::os::unix::fs::PermissionsExt;
+    if rustix::process::geteuid().is_root() {
+        return; // root lists everything; `protected.rs` of the sandbox has it as a real call
+    }
+    let tree = Tree::new();
+    tree.file("a/b/.vscode/tasks.json", "x");
+    tree.file("c/.mcp.json", "x");
+    let shut = [("a/b", 0o111), ("a", 0o300), ("c", 0o555)];
+    for (dir, mode) in shut {
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(tree.root().join(dir), mode).unwrap();
+    }
+    assert_eq!(tree.moved(&[]), ["a/b/.vscode", "c/.mcp.json"]);
+    for (dir, mode) in shut.into_iter().rev() {
+        let path = tree.root().join(dir);
+        let found = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(found & 0o7777, mode, "{dir}");
+        let open = std::fs::Permissions::from_mode(0o700);
+        std::fs::set_permissions(path, open).unwrap();
+    }
+}
+
+#[test]
+fn what_a_new_link_leads_to_stays() {
+    let tree = Tree::new();
+    tree.file("README.md", "x");
+    symlink("README.md", tree.root().join("AGENTS.md")).unwrap();
+    assert_eq!(tree.moved(&[]), ["AGENTS.md"]);
+    assert!(tree.root().join("README.md").exists());
+}
+
+#[test]
+fn what_appears_behind_an_old_link_goes() {
+    let tree = Tree::new();
+    tree.file("docs/new.md", "x");
+    symlink("docs/new.md", tree.root().join("AGENTS.md")).unwrap();
+    assert_eq!(tree.moved(&["AGENTS.md"]), ["docs/new.md"]);
+}

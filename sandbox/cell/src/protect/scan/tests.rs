@@ -31,10 +31,9 @@ impl Tree {
             })
             .collect();
         let found = find(&self.0, &names, bounds).unwrap();
-        let names = found
-            .names
-            .iter()
-            .map(|path| path.to_str().unwrap().to_owned());
+        let mut all = found.names;
+        all.extend(found.led_to.into_keys());
+        let names = all.iter().map(|path| path.to_str().unwrap().to_owned());
         (names.collect(), found.cut)
     }
 }
@@ -91,6 +90,95 @@ fn a_star_is_one_component_and_a_rooted_name_only_stands_at_the_root() {
     }
     let (found, _) = tree.find(&[".git/modules/*/hooks", "/bin/x"], WIDE);
     assert_eq!(found, [".git/modules/a/hooks", "bin/x"]);
+}
+
+#[test]
+fn two_stars_are_any_number_of_directories_and_leave_objects_alone() {
+    let tree = Tree::new("stars");
+    for path in [
+        ".git/modules/a/hooks/x",
+        ".git/modules/a/HEAD",
+        ".git/modules/third_party/b/hooks/x",
+        ".git/modules/a/modules/c/d/hooks/x",
+        ".git/modules/a/objects/e/hooks/x",
+        ".git/elsewhere/hooks/x",
+    ] {
+        tree.file(path);
+    }
+    tree.link("../..", ".git/modules/a/up");
+    let (found, cut) = tree.find(&[".git/modules/**/hooks"], WIDE);
+    let expected = [
+        ".git/elsewhere/hooks", // by the link
+        ".git/modules/a/hooks",
+        ".git/modules/a/modules/c/d/hooks",
+        ".git/modules/a/up",
+        ".git/modules/third_party/b/hooks",
+    ];
+    assert_eq!(
+        (found.as_slice(), cut),
+        (expected.map(str::to_owned).as_slice(), false)
+    );
+}
+
+/// A flood of names in one directory hides nothing that stands beside it or leads to a name.
+#[test]
+fn a_bound_cuts_the_deep_and_not_the_near() {
+    let tree = Tree::new("flood");
+    for n in 0..300 {
+        tree.file(&format!("flood/{n}"));
+        tree.file(&format!("a{n}/f"));
+    }
+    for path in [
+        ".git/commondir",
+        ".vscode/x",
+        "z/.git/commondir",
+        "z/.mcp.json",
+    ] {
+        tree.file(path);
+    }
+    let names = [".git/commondir", ".vscode", ".mcp.json"];
+    let bounds = Bounds {
+        entries_max: 620,
+        depth_max: 16,
+    };
+    let (found, cut) = tree.find(&names, bounds);
+    assert!(cut);
+    for near in [".git/commondir", ".vscode"] {
+        assert!(found.iter().any(|name| name == near), "{near}: {found:?}");
+    }
+}
+
+#[test]
+fn a_link_stays_with_every_link_on_its_way() {
+    let tree = Tree::new("way");
+    tree.file("real/deep/agents.md");
+    tree.file("real/other");
+    tree.link("real", "docs");
+    tree.link(tree.0.join("docs/deep").to_str().unwrap(), "absolute");
+    tree.link("absolute/agents.md", "AGENTS.md");
+    tree.link("../../real/missing", "real/deep/CLAUDE.md");
+    let outside = tree
+        .0
+        .parent()
+        .unwrap()
+        .join(format!("curfew-alias-{}", std::process::id()));
+    symlink(&tree.0, &outside).unwrap();
+    tree.link(outside.join("real/other").to_str().unwrap(), "GEMINI.md");
+    let (found, cut) = tree.find(&["AGENTS.md", "CLAUDE.md", "GEMINI.md"], WIDE);
+    std::fs::remove_file(&outside).unwrap();
+    let expected = [
+        "AGENTS.md",
+        "GEMINI.md",
+        "absolute",
+        "docs",
+        "real/deep/CLAUDE.md",
+        "real/deep/agents.md",
+        "real/other",
+    ];
+    assert_eq!(
+        (found.as_slice(), cut),
+        (expected.map(str::to_owned).as_slice(), false)
+    );
 }
 
 #[test]
