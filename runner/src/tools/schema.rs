@@ -19,7 +19,7 @@ const WRITE: &str =
     "Create a file, or replace one that you have read whole. Parent directories are made.";
 const EDIT: &str = "Replace one exact, unique piece of text in a file that you have read.";
 const BASH: &str = "Run a shell command in the workspace. Standard input is empty. Background processes end with the command. \
-                    Long output is cut; its whole can be read as blob:ID.";
+                    Long output is cut; the result then says how to read the rest.";
 const GLOB: &str = "List files whose path matches a pattern, honouring .gitignore.";
 const GREP: &str = "Search file contents with a regular expression, honouring .gitignore.";
 
