@@ -306,12 +306,15 @@ impl Engine {
     }
 
     fn denied(&mut self, denied: SandboxDenied) -> Done {
-        if !self.fold.knows_call(&denied.call_id) {
+        let fact = Body::SandboxDenied(denied);
+        if !self.is_fact(&fact) {
             return Err(EngineError::NotAFact {
-                kind: format!("sandbox/denied of unknown {}", denied.call_id),
+                kind: crate::codec::type_name(&fact).to_owned(),
             });
         }
-        self.log(Body::SandboxDenied(denied)).map(drop)
+        // Between turns nothing comes behind it that would carry it to the disk.
+        self.barrier |= self.is_idle();
+        self.log(fact).map(drop)
     }
 
     fn persisted(&mut self, seq: u64) -> Done {

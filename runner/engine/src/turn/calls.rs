@@ -290,6 +290,7 @@ impl Engine {
                 kind: crate::codec::type_name(stranger).to_owned(),
             });
         }
+        self.barrier |= self.is_idle() && !facts.is_empty();
         for fact in facts {
             self.log(fact)?;
         }
@@ -305,8 +306,11 @@ impl Engine {
         })
     }
 
-    /// What may be logged beside a call of this session.
+    /// What may be logged beside a call of this session, as long as the run lasts.
     pub(super) fn is_fact(&self, fact: &Body) -> bool {
+        if self.fold.open_run().is_none() {
+            return false;
+        }
         match fact {
             Body::SandboxDenied(data) => self.fold.knows_call(&data.call_id),
             Body::LimitHit(data) => data
