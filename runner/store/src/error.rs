@@ -25,7 +25,7 @@ pub enum StoreError {
     #[error("session `{id}` exists already")]
     Exists { id: String },
     #[error(
-        "session `{id}` is in use by {}; wait until it ends, or work on a copy with `curfew resume {id} --fork`",
+        "session `{id}` is in use by {}; wait until it ends, or end it",
         holder_text(holder.as_ref())
     )]
     Locked { id: String, holder: Option<Holder> },

@@ -35,7 +35,7 @@ fn a_second_process_is_told_who_holds_it_and_what_to_do() {
         &format!("process {}", std::process::id()),
         "since 20",
         "wait",
-        "--fork",
+        "or end it",
     ] {
         assert!(said.contains(part), "{said}");
     }
