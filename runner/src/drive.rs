@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use curfew_engine::event::{ApprovalOutcome, Body, SandboxDenied, TurnEndReason};
 use curfew_engine::outcome::Signal;
 use curfew_engine::turn::io::{Delta, RequestId, TimerId};
-use curfew_engine::{Effect, Engine, Input};
+use curfew_engine::{Effect, Engine, EngineError, Input};
 use curfew_model::{End, Provider, Stopped};
 use curfew_store::{Barrier, Note, Notify, Writer};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -178,9 +178,7 @@ impl Drive {
         self.ended = None;
         self.input(Input::User { text: prompt })?;
         loop {
-            while let Some(effect) = self.engine.poll() {
-                self.perform(effect);
-            }
+            self.perform_all();
             if let Some(reason) = self
                 .ended
                 .filter(|_| self.engine.is_idle() || self.engine.is_stopped())
@@ -190,9 +188,15 @@ impl Drive {
             let Some(happening) = self.heard.recv().await else {
                 return Err(bug("nothing can happen any more"));
             };
-            if let Some(input) = self.translate(happening) {
-                self.input(input)?;
-            }
+            self.take(happening)?;
+        }
+    }
+
+    /// Tells the engine what happened.
+    fn take(&mut self, happening: Happening) -> Result<(), Fault> {
+        match self.translate(happening) {
+            Some(input) => self.input(input),
+            None => Ok(()),
         }
     }
 
@@ -300,12 +304,16 @@ impl Drive {
     }
 
     fn input(&mut self, input: Input) -> Result<(), Fault> {
-        self.engine
-            .handle(now_ms(), input)
-            .map_err(|error| match error {
-                curfew_engine::EngineError::PromptTooLong { .. } => Fault::usage(error.to_string()),
-                other => bug(&other.to_string()),
-            })
+        match self.engine.handle(now_ms(), input) {
+            Ok(()) => Ok(()),
+            // The machine is as it was: what came too late for this run's log is not its end.
+            Err(error @ EngineError::NotAFact { .. }) => {
+                self.view.printer.detail(&format!("not logged: {error}"));
+                Ok(())
+            }
+            Err(error @ EngineError::PromptTooLong { .. }) => Err(Fault::usage(error.to_string())),
+            Err(other) => Err(bug(&other.to_string())),
+        }
     }
 
     /// Logs facts between turns and waits until they are durable.
@@ -313,21 +321,55 @@ impl Drive {
         self.engine
             .record(now_ms(), facts)
             .map_err(|error| bug(&error.to_string()))?;
-        self.settle().await;
-        Ok(())
+        self.settle().await
     }
 
     /// Performs what is due and waits until all of it is durable, or never will be.
-    pub async fn settle(&mut self) {
-        while let Some(effect) = self.engine.poll() {
-            self.perform(effect);
-        }
+    pub async fn settle(&mut self) -> Result<(), Fault> {
+        self.perform_all();
         while self.durable_below < self.engine.fold().next_seq() && self.stop.log_failed.is_none() {
             let Some(happening) = self.heard.recv().await else {
-                return;
+                return Ok(());
             };
-            // Between turns the engine waits for nothing; only the log and signals matter.
-            drop(self.translate(happening));
+            self.take(happening)?;
+            self.perform_all();
+        }
+        Ok(())
+    }
+
+    /// Between turns: takes what happens until `until` is done, or the run is to stop.
+    pub async fn idle<T>(&mut self, until: impl Future<Output = Option<T>>) -> Result<Option<T>, Fault> {
+        let mut until = std::pin::pin!(until);
+        while !self.stop.is_set() {
+            let happening = tokio::select! {
+                done = &mut until => return Ok(done),
+                happening = self.heard.recv() => happening,
+            };
+            let Some(happening) = happening else {
+                return Ok(None);
+            };
+            self.take(happening)?;
+            self.perform_all();
+            // No turn runs that a Ctrl-C could end, and the terminal's own drops the line.
+            if self.stop.signal == Some(Signal::Interrupt) {
+                self.stop.signal = None;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes what has happened already, before the run's end is judged.
+    pub fn catch_up(&mut self) -> Result<(), Fault> {
+        while let Ok(happening) = self.heard.try_recv() {
+            self.take(happening)?;
+            self.perform_all();
+        }
+        Ok(())
+    }
+
+    fn perform_all(&mut self) {
+        while let Some(effect) = self.engine.poll() {
+            self.perform(effect);
         }
     }
 

@@ -41,6 +41,10 @@ fn dispatch(cli: Cli) -> i32 {
         None if run::has_prompt(&cli.run) => run::once(cli.run, Target::New),
         None => repl::talk(cli.run, Target::New),
         Some(Verb::Run(args)) => run::once(args, Target::New),
+        Some(Verb::Resume(resume)) if resume.run.resume.is_some() || resume.run.continue_last => {
+            let fault = Fault::usage("resume takes one session: its id is there already");
+            refuse(&fault.remedy("leave out --resume and --continue"))
+        }
         Some(Verb::Resume(resume)) => run::once(resume.run, Target::Id(resume.id)),
         Some(Verb::Sandbox(args)) => verbs::sandbox::run(&args),
         Some(Verb::Demo(args)) => verbs::demo::run(&args),

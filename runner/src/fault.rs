@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use curfew_engine::event::ErrorClass;
+
 /// Exit codes, as `--help` and design list them. The codes of a turn's end are the engine's.
 pub mod code {
     pub const FINISHED: i32 = 0;
@@ -42,6 +44,18 @@ impl Fault {
 
     pub fn sandbox(what: impl Into<String>) -> Self {
         Fault::new(code::SANDBOX, what)
+    }
+
+    /// What a run that ends with this says of itself.
+    pub fn class(&self) -> Option<ErrorClass> {
+        match self.code {
+            code::PROVIDER => Some(ErrorClass::Provider),
+            code::AUTH => Some(ErrorClass::Auth),
+            code::SANDBOX => Some(ErrorClass::Sandbox),
+            // A log that refuses what belongs in it takes nothing more.
+            code::STORAGE | code::FAILED => Some(ErrorClass::Storage),
+            _ => None,
+        }
     }
 
     #[must_use]

@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use curfew_engine::event::ApprovalOutcome;
 use curfew_engine::outcome::Signal;
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 
@@ -38,6 +39,20 @@ enum Wish {
 pub struct Terminal {
     wishes: Sender<Wish>,
     lines: tokio::sync::mpsc::UnboundedReceiver<Option<String>>,
+    found: Option<Termios>,
+}
+
+/// A run that ends while its thread waits for a key leaves the terminal as it was found: the editor
+/// had it in raw mode, in which the shell would be left.
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        if let Some(found) = &self.found
+            && let Err(error) = tcsetattr(std::io::stdin(), OptionalActions::Now, found)
+        {
+            // A terminal that is gone (SIGHUP) needs nothing.
+            tracing::debug!(%error, "tcsetattr");
+        }
+    }
 }
 
 impl Terminal {
@@ -49,6 +64,7 @@ impl Terminal {
                 format!("the terminal cannot be used: {error}"),
             )
         };
+        let found = tcgetattr(std::io::stdin()).ok();
         let (wishes, wished) = channel();
         let (said, lines) = tokio::sync::mpsc::unbounded_channel();
         let editor = DefaultEditor::new().map_err(|error| failed(error.to_string()))?;
@@ -60,7 +76,12 @@ impl Terminal {
         let approver = Approver::Person(Box::new(move |question| {
             asks.send(Wish::Question(question)).is_ok()
         }));
-        Ok((Terminal { wishes, lines }, approver))
+        let terminal = Terminal {
+            wishes,
+            lines,
+            found,
+        };
+        Ok((terminal, approver))
     }
 
     /// The next line, or `None` at the end.

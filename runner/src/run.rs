@@ -22,8 +22,9 @@ use crate::output::{Printer, Tone};
 use crate::preset::Attendance;
 use crate::repl::Terminal;
 use crate::session::Target;
+use crate::view::View;
 
-use begin::{Begun, begin};
+use begin::{Barred, Begun, begin};
 use ready::{Needs, Ready, ready};
 
 /// What a resumed session is told when nothing else is said.
@@ -48,13 +49,18 @@ fn face<F: Future<Output = Result<i32, Fault>>>(
         (None, false) => target,
     };
     let environment = Environment::read();
-    let mut printer = Printer::new(&args.output, environment.no_color);
+    let printer = Printer::new(&args.output, environment.no_color);
+    let mut view = View::new(printer, args.output.format());
+    let session = args.resume.clone().or(match &target {
+        Target::Id(id) => Some(id.clone()),
+        Target::New | Target::Newest => None,
+    });
     let done =
         ready(args, target, environment, needs).and_then(|ready| runtime()?.block_on(body(ready)));
     match done {
         Ok(code) => code,
         Err(fault) => {
-            printer.fault(&fault);
+            view.refused(&fault, session);
             fault.code
         }
     }
@@ -73,21 +79,43 @@ async fn drive_once(ready: Ready) -> Result<i32, Fault> {
         stood,
         barred,
     } = begin(&ready, Attendance::Unattended, Approver::Nobody, channel()).await?;
-    let mut end = RunEnd::default();
-    match barred {
-        Some((fault, class)) => {
-            drive.view.printer.fault(&fault);
-            end.failure = Some(class);
-        }
-        None => {
-            let text = ready.prompt.clone().unwrap_or_else(|| GO_ON.to_owned());
-            let reason = drive.turn(text).await?;
-            if reason == TurnEndReason::Completed {
-                end.failure = checks(&mut drive, &ready, &stood).await?;
-            }
-        }
+    let failure = match barred {
+        Some(barred) => Err(barred),
+        None => work(&mut drive, &ready, &stood)
+            .await
+            .map_err(|fault| (fault.clone(), fault.class())),
+    };
+    conclude(drive, failure, ready.out.as_ref()).await
+}
+
+/// The turn, and the checks if it went well.
+async fn work(
+    drive: &mut Drive,
+    ready: &Ready,
+    stood: &Stood,
+) -> Result<Option<ErrorClass>, Fault> {
+    let text = ready.prompt.clone().unwrap_or_else(|| GO_ON.to_owned());
+    match drive.turn(text).await? {
+        TurnEndReason::Completed => checks(drive, ready, stood).await,
+        _ => Ok(None),
     }
-    finish(drive, end, ready.out.as_ref()).await
+}
+
+/// Whatever ended the work, the run has its `result`.
+async fn conclude(
+    mut drive: Drive,
+    failure: Result<Option<ErrorClass>, Barred>,
+    out: Option<&OutFile>,
+) -> Result<i32, Fault> {
+    let failure = failure.unwrap_or_else(|(fault, class)| {
+        drive.view.printer.fault(&fault);
+        class
+    });
+    let end = RunEnd {
+        failure,
+        ..RunEnd::default()
+    };
+    finish(drive, end, out).await
 }
 
 /// Whether there is something to do without a conversation.
@@ -109,27 +137,37 @@ async fn converse(ready: Ready) -> Result<i32, Fault> {
         stood,
         barred,
     } = begun;
-    let mut end = RunEnd::default();
-    if let Some((fault, class)) = barred {
-        drive.view.printer.fault(&fault);
-        end.failure = Some(class);
-        return finish(drive, end, ready.out.as_ref()).await;
-    }
-    drive.settle().await;
-    while let Some(line) = terminal.line().await {
+    let failure = match barred {
+        Some(barred) => Err(barred),
+        None => talk(&mut drive, &mut terminal, &ready, &stood)
+            .await
+            .map_err(|fault| (fault.clone(), fault.class())),
+    };
+    conclude(drive, failure, ready.out.as_ref()).await
+}
+
+/// A turn for each line, until there is none or something ends the run.
+async fn talk(
+    drive: &mut Drive,
+    terminal: &mut Terminal,
+    ready: &Ready,
+    stood: &Stood,
+) -> Result<Option<ErrorClass>, Fault> {
+    drive.settle().await?;
+    while let Some(line) = drive.idle(terminal.line()).await? {
         if matches!(line.trim(), "/exit" | "/quit") {
             break;
         }
-        drive.turn(line).await?;
+        match drive.turn(line).await {
+            // A prompt that is too long; the next one may do.
+            Err(fault) if fault.code == code::USAGE => drive.view.printer.fault(&fault),
+            done => drop(done?),
+        }
         if drive.stop.signal == Some(Signal::Interrupt) {
             drive.stop.signal = None;
         }
-        if drive.stop.is_set() {
-            break;
-        }
     }
-    end.failure = checks(&mut drive, &ready, &stood).await?;
-    finish(drive, end, ready.out.as_ref()).await
+    checks(drive, ready, stood).await
 }
 
 /// Runs every check, whatever the ones before it gave, unless the run is to end.
@@ -174,6 +212,7 @@ async fn checks(
 
 /// Logs the run's `result`, shows it, and gives the exit code.
 async fn finish(mut drive: Drive, mut end: RunEnd, out: Option<&OutFile>) -> Result<i32, Fault> {
+    drive.catch_up()?;
     end.signal = drive.stop.signal;
     if drive.stop.time_up && end.failure.is_none() {
         end.failure = Some(ErrorClass::Budget);

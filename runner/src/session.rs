@@ -1,5 +1,6 @@
 //! A session being opened: a new one, or one that goes on.
 
+use std::io;
 use std::path::Path;
 
 use curfew_engine::event::{Event, Header, SandboxConfinement};
@@ -165,6 +166,31 @@ pub fn storage(error: &StoreError) -> Fault {
         StoreError::BadId { .. } | StoreError::NotFound { .. } | StoreError::Ambiguous { .. } => {
             Fault::usage(error.to_string())
         }
-        _ => Fault::storage(error.to_string()),
+        _ => {
+            let fault = Fault::storage(error.to_string());
+            match remedy(error) {
+                Some(remedy) => fault.remedy(remedy),
+                None => fault,
+            }
+        }
+    }
+}
+
+/// What helps where the error does not say it itself.
+fn remedy(error: &StoreError) -> Option<&'static str> {
+    match error {
+        StoreError::Io { source, .. } => match source.kind() {
+            io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
+                Some("set CURFEW_HOME to a directory that can be written to")
+            }
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                Some("free some space, or set CURFEW_HOME to another file system")
+            }
+            _ => Some("put the session back from a copy, or start a new one with curfew run"),
+        },
+        StoreError::Damaged(_) | StoreError::NoBlob { .. } | StoreError::BlobDamaged { .. } => {
+            Some("put the session back from a copy; curfew session show prints what is whole")
+        }
+        _ => None,
     }
 }

@@ -1,10 +1,11 @@
 //! What a run shows while it happens, in the format that was asked for.
 
-use curfew_engine::event::{Block, Body, Event, RunResult};
+use curfew_engine::event::{Block, Body, Event, RunResult, Usage};
+use curfew_engine::outcome::outcome;
 use curfew_engine::turn::io::Delta;
 
 use crate::cli::Format;
-use crate::fault::Fault;
+use crate::fault::{Fault, code};
 use crate::output::{Printer, Tone};
 use crate::ui::{self, Shown, Ui};
 
@@ -107,6 +108,34 @@ impl View {
     /// Something stands on the line where a question belongs.
     pub fn before_question(&mut self) {
         self.printer.end_stream();
+    }
+
+    /// The end of a run that has no log. What was not understood (usage) leaves stdout empty.
+    pub fn refused(&mut self, fault: &Fault, session: Option<String>) {
+        self.printer.fault(fault);
+        if fault.code == code::USAGE || self.format == Format::Text {
+            return;
+        }
+        let outcome = outcome(None, &[], None, fault.class());
+        let result = RunResult {
+            status: outcome.status.to_owned(),
+            exit_code: fault.code,
+            reason: outcome.reason,
+            session_id: session.unwrap_or_default(),
+            run: 0,
+            steps: 0,
+            usage: Usage::default(),
+            cost_usd: None,
+            duration_ms: 0,
+            final_message: None,
+            checks: Vec::new(),
+            denials: 0,
+            changed: Vec::new(),
+            logged: false,
+        };
+        if let Err(fault) = self.result(&result) {
+            self.printer.fault(&fault);
+        }
     }
 
     /// The end of a run. `line` is what stands for a result that could not be logged.

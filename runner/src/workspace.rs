@@ -28,7 +28,9 @@ pub fn judge(path: &Path, mode: Mode, homes: &[PathBuf]) -> Result<Option<String
 /// An existing directory, canonical; a symlink in its place is refused.
 pub fn directory(typed: &Path, role: &str) -> Result<PathBuf, Fault> {
     let at = typed.display();
-    let meta = match fs::symlink_metadata(typed) {
+    // `link/` is looked up behind the link; without its end it is the link (path_resolution(7)).
+    let bare: PathBuf = typed.components().collect();
+    let meta = match fs::symlink_metadata(&bare) {
         Ok(meta) => meta,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(Fault::usage(format!("{role} {at} does not exist"))

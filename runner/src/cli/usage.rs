@@ -58,6 +58,11 @@ fn one_line(error: &clap::Error, args: &[OsString]) -> Fault {
         ErrorKind::InvalidValue if value.is_empty() => format!("{typed} needs a value"),
         ErrorKind::InvalidValue => format!("'{value}' is no value of {typed}"),
         ErrorKind::ValueValidation if is_first(&value, args) => format!("unknown verb '{value}'"),
+        // A bare word is the argument that only `-` may be; with more words clap sees a conflict.
+        ErrorKind::ArgumentConflict if typed.is_empty() => match first_word(args) {
+            Some(word) => format!("unknown verb '{word}'"),
+            None => first_line(error),
+        },
         ErrorKind::ValueValidation => format!("'{value}' for {typed}: {}", cause(error)),
         ErrorKind::MissingRequiredArgument => format!("missing {typed}"),
         ErrorKind::ArgumentConflict => format!(
@@ -91,15 +96,22 @@ fn remedy(error: &clap::Error, typed: &str, args: &[OsString]) -> String {
         return format!("possible values: {valid}");
     }
     let value = text(error, ContextKind::InvalidValue);
-    let near = if is_first(&value, args) {
-        verb_near(&value)
-    } else {
-        elsewhere(typed)
+    let near = match (error.kind(), first_word(args)) {
+        (ErrorKind::ArgumentConflict, Some(word)) if typed.is_empty() => verb_near(word),
+        (ErrorKind::UnknownArgument, _) => elsewhere(typed),
+        _ if is_first(&value, args) => verb_near(&value),
+        _ => None,
     };
     match near {
         Some(near) => format!("did you mean '{near}'? {help}"),
         None => help,
     }
+}
+
+/// What stands where a verb belongs, if it is no flag.
+fn first_word(args: &[OsString]) -> Option<&str> {
+    let word = args.get(1)?.to_str()?;
+    (!word.starts_with('-')).then_some(word)
 }
 
 /// A word right after `curfew` was meant as a verb.
@@ -127,7 +139,9 @@ fn elsewhere(typed: &str) -> Option<String> {
                 .filter_map(|arg| arg.get_long().map(str::to_owned)),
         );
     }
-    nearest(bare, flags.iter().map(String::as_str)).map(|found| format!("--{found}"))
+    // A flag that another verb takes is not what was meant.
+    let others = flags.iter().map(String::as_str).filter(|flag| *flag != bare);
+    nearest(bare, others).map(|found| format!("--{found}"))
 }
 
 fn verb_of(args: &[OsString]) -> String {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use curfew_engine::event::{ErrorClass, RunResult};
-use curfew_engine::turn::RunEnd;
+use curfew_engine::outcome::outcome;
+use curfew_engine::turn::{RunEnd, run_result};
 
 use super::{Drive, Happening, bug, now_ms};
 use crate::check::{Check, Checked};
@@ -24,8 +25,9 @@ impl Drive {
             match self.heard.recv().await {
                 None => return Err(bug("nothing can happen any more")),
                 Some(Happening::Checked(checked)) => return *checked,
-                Some(happening) => drop(self.translate(happening)),
+                Some(happening) => self.take(happening)?,
             }
+            self.perform_all();
             if (self.stop.signal.is_some() || self.stop.time_up)
                 && let Err(error) = cells.kill(number)
             {
@@ -39,20 +41,27 @@ impl Drive {
     /// Logs the run's `result`, its last record. Where the log takes nothing more, the store closes
     /// what is open as far as it can, and the result is told to the operator alone.
     pub async fn end_run(&mut self, end: RunEnd) -> Result<RunResult, Fault> {
+        let mut claimed = None;
         if self.stop.log_failed.is_none() && !self.engine.is_stopped() {
             let result = self
                 .engine
                 .end_run(now_ms(), end)
                 .map_err(|error| bug(&error.to_string()))?;
-            self.settle().await;
+            self.settle().await?;
             if self.stop.log_failed.is_none() {
                 return Ok(result);
             }
+            claimed = Some(result);
         }
-        self.unlogged(end)
+        self.unlogged(end, claimed)
     }
 
-    fn unlogged(&mut self, end: RunEnd) -> Result<RunResult, Fault> {
+    /// `claimed` is what the log was to say and could not take.
+    fn unlogged(
+        &mut self,
+        end: RunEnd,
+        claimed: Option<RunResult>,
+    ) -> Result<RunResult, Fault> {
         let why = self
             .stop
             .log_failed
@@ -73,8 +82,17 @@ impl Drive {
             failure: Some(ErrorClass::Storage),
             ..end
         };
-        let mut result = curfew_engine::turn::run_result(self.engine.fold(), now_ms(), end)
-            .ok_or_else(|| Fault::storage("the log takes nothing more, and no run is open"))?;
+        let mut result = match claimed {
+            Some(mut result) => {
+                let outcome = outcome(None, &[], end.signal, end.failure);
+                result.status = outcome.status.to_owned();
+                result.exit_code = outcome.exit.code();
+                result.reason = outcome.reason;
+                result
+            }
+            None => run_result(self.engine.fold(), now_ms(), end)
+                .ok_or_else(|| Fault::storage("the log takes nothing more, and no run is open"))?,
+        };
         // The store may have found room for a result of its own.
         result.logged = self.view.result_line() == ResultLine::Written;
         Ok(result)

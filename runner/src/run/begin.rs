@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use curfew_engine::Engine;
 use curfew_engine::event::ErrorClass;
-use curfew_engine::outcome::{ExitCode, Signal};
+use curfew_engine::outcome::ExitCode;
 use curfew_engine::turn::RunStart;
 use tokio::task::JoinHandle;
 
@@ -12,7 +12,7 @@ use super::ready::Ready;
 use crate::changes::Changes;
 use crate::confine::{self, Judged, Stood, Wanted};
 use crate::drive::{
-    Approver, Drive, Happening, Heard, Parts, Tell, listen, notify, now_ms, time_up_after,
+    Approver, Drive, Happening, Heard, Parts, Stop, Tell, listen, notify, now_ms, time_up_after,
 };
 use crate::fault::{Fault, code};
 use crate::instructions::{self, Found};
@@ -29,8 +29,12 @@ pub(super) struct Begun {
     pub drive: Drive,
     pub stood: Stood,
     /// Why no turn may be made.
-    pub barred: Option<(Fault, ErrorClass)>,
+    pub barred: Option<Barred>,
 }
+
+/// What was found before the first turn. Without a class it is the run's end from outside: a
+/// signal, or no time left.
+pub(super) type Barred = (Fault, Option<ErrorClass>);
 
 /// Starts what must be started and logs what a run logs first.
 pub(super) async fn begin(
@@ -46,9 +50,10 @@ pub(super) async fn begin(
     let names = Names::default();
     let rising = rise(&ready.wanted, tell.clone(), &names);
     let chosen = provider::choose(&ready.args.model, &ready.config, &ready.environment)?;
+    let mut stop = Stop::default();
     let model = tokio::select! {
         model = provider::model(&chosen, &ready.args.model, &ready.config) => model?,
-        signal = interrupted(&mut heard) => return Err(left(signal)),
+        fault = stopped(&mut heard, &mut stop) => Err(fault),
     };
     let opened = match &ready.resumed {
         None => session::create(&ready.store, &ready.wanted, notify(tell.clone()))?,
@@ -102,7 +107,7 @@ pub(super) async fn begin(
         .map_err(|error| Fault::storage(format!("the session takes no run: {error}")))?;
     let toolbox = toolbox(ready, &stood, &writer, blobs, names);
     let provider = Arc::new(chosen.provider);
-    let drive = Drive::new(Parts {
+    let mut drive = Drive::new(Parts {
         engine,
         writer,
         view,
@@ -111,6 +116,7 @@ pub(super) async fn begin(
         approver,
         channel: (tell, heard),
     });
+    drive.stop = stop;
     Ok(Begun {
         drive,
         stood,
@@ -118,22 +124,25 @@ pub(super) async fn begin(
     })
 }
 
-/// A signal before anything was begun.
-async fn interrupted(heard: &mut Heard) -> Signal {
+/// A signal, or the end of the run's time, while the server is asked for its models. The session
+/// is made all the same: it says how the run ended.
+async fn stopped(heard: &mut Heard, stop: &mut Stop) -> Fault {
     loop {
         match heard.recv().await {
-            Some(Happening::Signal(signal)) => return signal,
+            Some(Happening::Signal(signal)) => {
+                stop.signal = Some(signal);
+                let code = ExitCode::Signal(signal).code();
+                return Fault::new(code, "ended by a signal before a model was chosen");
+            }
+            Some(Happening::TimeUp) => {
+                stop.time_up = true;
+                let fault = Fault::new(ExitCode::Budget.code(), "no time is left (--timeout)");
+                return fault.remedy("name a model with --model, or give the run more time");
+            }
             Some(_) => {}
             None => std::future::pending().await,
         }
     }
-}
-
-fn left(signal: Signal) -> Fault {
-    Fault::new(
-        ExitCode::Signal(signal).code(),
-        "ended by a signal before a session was made",
-    )
 }
 
 /// Why no turn may be made, the strongest reason first.
@@ -143,9 +152,9 @@ fn barred(
     chosen: &Chosen,
     model: &Result<Model, Fault>,
     view: &mut View,
-) -> Option<(Fault, ErrorClass)> {
+) -> Option<Barred> {
     match ready.wanted.judge(stood, &ready.args.confine) {
-        Judged::Refused(fault) => return Some((fault, ErrorClass::Sandbox)),
+        Judged::Refused(fault) => return Some((fault, Some(ErrorClass::Sandbox))),
         Judged::May(waived) => {
             for shortfall in waived {
                 view.printer.note(
@@ -156,11 +165,10 @@ fn barred(
         }
     }
     if let Some(fault) = &chosen.locked {
-        return Some((fault.clone(), ErrorClass::Auth));
+        return Some((fault.clone(), Some(ErrorClass::Auth)));
     }
     match model {
-        Err(fault) if fault.code == code::AUTH => Some((fault.clone(), ErrorClass::Auth)),
-        Err(fault) => Some((fault.clone(), ErrorClass::Provider)),
+        Err(fault) => Some((fault.clone(), fault.class())),
         Ok(_) => None,
     }
 }

@@ -40,7 +40,7 @@ fn examine(id: &str) -> Result<(Verified, String, Tail), Fault> {
             blobs.extend(completed.blob.map(|blob| blob.sha256));
         }
     }
-    check_blobs(&store, id, &blobs).map_err(|error| Fault::storage(error.to_string()))?;
+    check_blobs(&store, id, &blobs).map_err(|error| storage(&error))?;
     Ok((
         verifier.finish(),
         reader.chain().head().to_owned(),
