@@ -338,7 +338,10 @@ impl Drive {
     }
 
     /// Between turns: takes what happens until `until` is done, or the run is to stop.
-    pub async fn idle<T>(&mut self, until: impl Future<Output = Option<T>>) -> Result<Option<T>, Fault> {
+    pub async fn idle<T>(
+        &mut self,
+        until: impl Future<Output = Option<T>>,
+    ) -> Result<Option<T>, Fault> {
         let mut until = std::pin::pin!(until);
         while !self.stop.is_set() {
             let happening = tokio::select! {

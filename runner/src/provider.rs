@@ -174,9 +174,11 @@ pub async fn model(
                     chosen.endpoint, failure.text
                 ),
             );
-            return Ok(Err(
-                fault.remedy("name one with --model, or correct --base-url")
-            ));
+            let remedy = match class {
+                code::AUTH => "set OPENAI_API_KEY, or keyFile or keyCommand in config.toml",
+                _ => "name one with --model, or correct --base-url",
+            };
+            return Ok(Err(fault.remedy(remedy)));
         }
         Err(other) => return Ok(Err(Fault::new(code::PROVIDER, other.to_string()))),
     };

@@ -38,22 +38,25 @@ pub enum Shown {
 #[derive(Debug, Default)]
 pub struct Ui {
     projection: curfew_engine::ui::Ui,
+    /// Who is asked, for the line that says it went wrong.
+    endpoint: String,
 }
 
 impl Ui {
     pub fn event(&mut self, event: &Event) -> Vec<Shown> {
-        let mut shown: Vec<Shown> = self
-            .projection
-            .apply(event)
-            .into_iter()
-            .filter_map(item)
+        if let Body::RequestHeader(header) = &event.body {
+            self.endpoint.clone_from(&header.endpoint);
+        }
+        let items = self.projection.apply(event).into_iter();
+        let mut shown: Vec<Shown> = items
+            .filter_map(|item| line_of(item, &self.endpoint))
             .collect();
         shown.extend(beside(&event.body));
         shown
     }
 }
 
-fn item(item: Item) -> Option<Shown> {
+fn line_of(item: Item, endpoint: &str) -> Option<Shown> {
     let line = |tone, text: String| Some(Shown::Line { tone, text });
     match item {
         Item::Prompt { text } => Some(Shown::Prompt {
@@ -84,17 +87,32 @@ fn item(item: Item) -> Option<Shown> {
             ..
         } => None,
         Item::TurnEnded { reason, .. } => {
-            let remedy = match reason {
-                TurnEndReason::Error(ErrorClass::Auth) => {
-                    "; set OPENAI_API_KEY, or keyFile or keyCommand in the user configuration"
-                }
-                _ => "",
-            };
+            let remedy = remedy(reason, endpoint);
             line(
                 Tone::Warning,
                 format!("turn ended: {}{remedy}", ui::line(&item)),
             )
         }
+    }
+}
+
+/// What helps after a turn that ended like this.
+fn remedy(reason: TurnEndReason, endpoint: &str) -> String {
+    let TurnEndReason::Error(class) = reason else {
+        return String::new();
+    };
+    match class {
+        ErrorClass::Auth => {
+            String::from("; set OPENAI_API_KEY, or keyFile or keyCommand in the user configuration")
+        }
+        // A recording has no address.
+        ErrorClass::Provider if endpoint.contains("://") => {
+            format!("; {endpoint} was asked: check --base-url and --model, or resume later")
+        }
+        ErrorClass::Context => {
+            String::from("; start a new session, or take a model with a larger window")
+        }
+        _ => String::new(),
     }
 }
 

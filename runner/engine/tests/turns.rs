@@ -861,6 +861,37 @@ fn what_cannot_be_taken_changes_nothing() {
 }
 
 #[test]
+fn a_denial_between_turns_is_logged_and_one_after_the_run_is_not() {
+    let mut scene = Scene::new();
+    scene.prompt("go").calls(&[("read", "{}")]);
+    scene.completes("call_1", "x").says("done");
+    scene.ends(Finish::Stop);
+    let Body::SandboxDenied(denied) = script::denial("call_1") else {
+        panic!()
+    };
+    let now = 1_000_000;
+    let late = |scene: &mut Scene| scene.engine.handle(now, Input::Denied(denied.clone()));
+    late(&mut scene).unwrap();
+    match scene.engine.poll() {
+        Some(Effect::Append { events, barrier }) => {
+            assert!(
+                barrier,
+                "nothing comes behind it that would make it durable"
+            );
+            assert_eq!(type_name(&events[0].body), "sandbox/denied");
+        }
+        other => panic!("{other:?}"),
+    }
+    scene.engine.end_run(now, RunEnd::default()).unwrap();
+    let refused = late(&mut scene);
+    assert!(
+        matches!(refused, Err(EngineError::NotAFact { .. })),
+        "{refused:?}"
+    );
+    assert!(!scene.engine.is_stopped());
+}
+
+#[test]
 fn a_failed_write_ends_what_runs() {
     let mut scene = Scene::new();
     scene.prompt("go").calls(&[("read", "{}"), ("grep", "{}")]);

@@ -140,7 +140,10 @@ fn elsewhere(typed: &str) -> Option<String> {
         );
     }
     // A flag that another verb takes is not what was meant.
-    let others = flags.iter().map(String::as_str).filter(|flag| *flag != bare);
+    let others = flags
+        .iter()
+        .map(String::as_str)
+        .filter(|flag| *flag != bare);
     nearest(bare, others).map(|found| format!("--{found}"))
 }
 

@@ -57,17 +57,15 @@ impl Drive {
     }
 
     /// `claimed` is what the log was to say and could not take.
-    fn unlogged(
-        &mut self,
-        end: RunEnd,
-        claimed: Option<RunResult>,
-    ) -> Result<RunResult, Fault> {
+    fn unlogged(&mut self, end: RunEnd, claimed: Option<RunResult>) -> Result<RunResult, Fault> {
         let why = self
             .stop
             .log_failed
             .clone()
             .unwrap_or_else(|| String::from("the log takes nothing more"));
-        self.view.printer.fault(&Fault::storage(why));
+        let id = &self.engine.fold().header().id;
+        let fault = Fault::storage(format!("cannot write the log of session {id}: {why}"));
+        self.view.printer.fault(&fault);
         let closed = self
             .writer
             .as_ref()

@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod bench;
+mod conversation;
 mod echo;
 mod ends;
+mod faults;
 mod replayed;
 mod resumed;
 mod server;
