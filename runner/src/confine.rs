@@ -27,7 +27,6 @@ use crate::workspace;
 #[derive(Clone, Debug)]
 pub struct Wanted {
     pub confinement: Confinement,
-    pub digest: String,
     pub shell: PathBuf,
     /// For the operator.
     pub notices: Vec<String>,
@@ -96,16 +95,11 @@ pub fn wanted(
     let resolved = operator
         .resolve(&profile, &asked)
         .map_err(|error| refused(&error))?;
-    let digest = resolved
-        .confinement
-        .digest()
-        .map_err(|error| refused(&error))?;
     let roots: Vec<&Path> = roots.iter().map(PathBuf::as_path).collect();
     let shell = curfew_sandbox::host::shell(&roots);
     let notices = warning.into_iter().chain(resolved.notices).collect();
     Ok(Wanted {
         confinement: resolved.confinement,
-        digest,
         shell,
         notices,
     })
@@ -277,12 +271,13 @@ impl Stood {
 
 impl Wanted {
     /// The record of this confinement and of what it gives here.
-    pub fn event(&self, enforcement: &Enforcement) -> SandboxConfinement {
-        SandboxConfinement {
+    pub fn event(&self, enforcement: &Enforcement) -> Result<SandboxConfinement, Fault> {
+        let digest = self.confinement.digest();
+        Ok(SandboxConfinement {
             confinement: self.confinement.clone(),
-            digest: self.digest.clone(),
+            digest: digest.map_err(|error| refused(&error))?,
             enforcement: enforcement.clone(),
-        }
+        })
     }
 
     /// Whether a run may start on what was found.

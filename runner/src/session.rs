@@ -153,9 +153,6 @@ pub fn narrow(wanted: &mut Wanted, logged: &Confinement) -> Result<(), Fault> {
         ));
         return Err(fault.remedy("leave the flag out, or start a new session with curfew run"));
     }
-    wanted.digest = met
-        .digest()
-        .map_err(|error| Fault::usage(error.to_string()))?;
     wanted.confinement = met;
     Ok(())
 }

@@ -98,7 +98,7 @@ pub(super) async fn begin(
         window: None,
     });
     let start = RunStart {
-        confinement: ready.wanted.event(stood.enforcement()),
+        confinement: ready.wanted.event(stood.enforcement())?,
         header: preset::request_header(&chosen.endpoint, &model),
         context: found.message.into_iter().collect(),
     };

@@ -42,14 +42,3 @@ pub struct Exit {
     /// Those that could not be ended.
     pub survivors: u32,
 }
-
-/// What the maker of a network namespace answers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum NetReport {
-    /// Its descriptor is attached.
-    Made,
-    Failed {
-        fault: SetupFault,
-    },
-}
