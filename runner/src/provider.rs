@@ -1,15 +1,16 @@
 //! Which model answers: flags over environment over configuration.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use curfew_engine::event::{ContextWindow, WindowSource};
-use curfew_model::{Deadlines, Http, ModelInfo, Provider, Recorder, Replay, Stopped};
+use curfew_engine::event::{ContextWindow, ModelFailure, WindowSource};
+use curfew_model::{Deadlines, Http, ModelInfo, Provider, Recorder, Replay, Stopped, retry};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{ModelArgs, ProviderArg};
 use crate::config::{Config, Environment};
 use crate::fault::{Fault, code};
 use crate::key;
+use crate::output::{Printer, Tone};
 
 /// Where requests go when nothing else is said.
 const DEFAULT_BASE_URL: &str = "https://api.openai.com/v1";
@@ -135,6 +136,7 @@ pub async fn model(
     chosen: &Chosen,
     args: &ModelArgs,
     config: &Config,
+    printer: &mut Printer,
 ) -> Result<Result<Model, Fault>, Fault> {
     let configured = config.context_window.map(|tokens| ContextWindow {
         tokens,
@@ -160,20 +162,14 @@ pub async fn model(
     if let Some(fault) = &chosen.locked {
         return Ok(Err(fault.clone()));
     }
-    let offered = match chosen.provider.models(&CancellationToken::new()).await {
+    let offered = match offered(chosen, printer).await {
         Ok(offered) => offered,
         Err(Stopped::Failed(failure)) => {
             let class = match failure.kind {
                 curfew_engine::event::FailureKind::Auth => code::AUTH,
                 _ => code::PROVIDER,
             };
-            let fault = Fault::new(
-                class,
-                format!(
-                    "{} was asked for its models: {}",
-                    chosen.endpoint, failure.text
-                ),
-            );
+            let fault = Fault::new(class, unlisted(chosen, &failure));
             let remedy = match class {
                 code::AUTH => "set OPENAI_API_KEY, or keyFile or keyCommand in config.toml",
                 _ => "name one with --model, or correct --base-url",
@@ -183,6 +179,41 @@ pub async fn model(
         Err(other) => return Ok(Err(Fault::new(code::PROVIDER, other.to_string()))),
     };
     only(&offered, chosen, configured, assumed).map(Ok)
+}
+
+/// What the server offers. A server that still loads its model says so with a 503: it is asked
+/// again by the rules of a request.
+async fn offered(chosen: &Chosen, printer: &mut Printer) -> Result<Vec<ModelInfo>, Stopped> {
+    let mut failing_since = None;
+    let mut attempt = 0;
+    loop {
+        let failure = match chosen.provider.models(&CancellationToken::new()).await {
+            Err(Stopped::Failed(failure)) => failure,
+            other => return other,
+        };
+        let since = *failing_since.get_or_insert_with(Instant::now);
+        let elapsed_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let Some(delay_ms) = retry::decide(&failure, attempt, elapsed_ms, jitter()) else {
+            return Err(Stopped::Failed(failure));
+        };
+        let text = format!("{}; again in {delay_ms} ms", unlisted(chosen, &failure));
+        printer.note(Tone::Warning, &text);
+        tokio::time::sleep(Duration::from_millis(delay_ms)).await;
+        attempt += 1;
+    }
+}
+
+fn unlisted(chosen: &Chosen, failure: &ModelFailure) -> String {
+    format!(
+        "{} was asked for its models: {}",
+        chosen.endpoint, failure.text
+    )
+}
+
+/// Anything from 0 to 1: clients that fail together must not return together.
+pub fn jitter() -> f64 {
+    let random = uuid::Uuid::now_v7().as_u128() & u128::from(u32::MAX);
+    f64::from(u32::try_from(random).unwrap_or(0)) / f64::from(u32::MAX)
 }
 
 fn only(

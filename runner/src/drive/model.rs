@@ -12,6 +12,7 @@ use curfew_model::{End, Stopped, retry};
 use tokio_util::sync::CancellationToken;
 
 use super::{Drive, Happening};
+use crate::provider;
 
 /// The request that is on the wire, or was last.
 #[derive(Debug)]
@@ -83,17 +84,11 @@ impl Drive {
             .filter(|sent| sent.request == request)?;
         let since = *sent.failing_since.get_or_insert_with(Instant::now);
         let elapsed_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let retry_in_ms = retry::decide(&failure, sent.attempt, elapsed_ms, jitter());
+        let retry_in_ms = retry::decide(&failure, sent.attempt, elapsed_ms, provider::jitter());
         Some(Input::ModelFailed {
             request,
             failure,
             retry_in_ms,
         })
     }
-}
-
-/// Anything from 0 to 1: clients that fail together must not return together.
-fn jitter() -> f64 {
-    let random = uuid::Uuid::now_v7().as_u128() & u128::from(u32::MAX);
-    f64::from(u32::try_from(random).unwrap_or(0)) / f64::from(u32::MAX)
 }

@@ -50,16 +50,16 @@ pub(super) async fn begin(
     let names = Names::default();
     let rising = rise(&ready.wanted, tell.clone(), &names);
     let chosen = provider::choose(&ready.args.model, &ready.config, &ready.environment)?;
+    let mut printer = Printer::new(&ready.args.output, ready.environment.no_color);
     let mut stop = Stop::default();
     let model = tokio::select! {
-        model = provider::model(&chosen, &ready.args.model, &ready.config) => model?,
+        model = provider::model(&chosen, &ready.args.model, &ready.config, &mut printer) => model?,
         fault = stopped(&mut heard, &mut stop) => Err(fault),
     };
     let opened = match &ready.resumed {
         None => session::create(&ready.store, &ready.wanted, notify(tell.clone()))?,
         Some(id) => session::open(&ready.store, id, notify(tell.clone()))?,
     };
-    let printer = Printer::new(&ready.args.output, ready.environment.no_color);
     let mut view = View::new(printer, ready.args.output.format());
     view.header(opened.writer.header_line(), opened.fold.next_seq());
     let (stood, found) = rising.await.map_err(|error| {

@@ -11,6 +11,9 @@ use crate::bench::{Bench, stream};
 /// A request as it came: its head in lower case, its body.
 type Received = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
 
+/// What a server says that still loads its model; sent with status 503.
+const LOADING: &str = r#"{"error":{"message":"Loading model","code":503}}"#;
+
 /// Answers each request with the next body, and keeps what was sent.
 fn serve(bodies: Vec<String>) -> (String, Received) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -42,8 +45,13 @@ fn answer(socket: TcpStream, body: &str) -> (String, Vec<u8>) {
     }
     let mut request = vec![0; length];
     reader.read_exact(&mut request).unwrap();
-    let status = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n";
-    let reply = format!("{status}content-length: {}\r\n\r\n{body}", body.len());
+    let status = match body {
+        LOADING => "503 Service Unavailable",
+        _ => "200 OK",
+    };
+    let head_sent =
+        format!("HTTP/1.1 {status}\r\ncontent-type: text/event-stream\r\nconnection: close\r\n");
+    let reply = format!("{head_sent}content-length: {}\r\n\r\n{body}", body.len());
     reader.into_inner().write_all(reply.as_bytes()).unwrap();
     (head, request)
 }
@@ -168,6 +176,17 @@ fn text(text: &str) -> String {
         &[json!({ "delta": { "content": text }, "index": 0 })],
         "stop",
     )
+}
+
+#[test]
+fn a_server_that_still_loads_is_asked_again_for_its_models() {
+    let bench = Bench::new();
+    let models = json!({ "data": [{ "id": "only" }] }).to_string();
+    let (url, received) = serve(vec![LOADING.to_owned(), models, text("hello")]);
+    let ran = bench.run(&["run", "-p", "hi", "--base-url", &url]);
+    assert_eq!(ran.ok().stdout, "hello\n");
+    assert!(ran.stderr.contains("again in"), "{}", ran.stderr);
+    assert_eq!(received.lock().unwrap().len(), 3);
 }
 
 #[test]
