@@ -101,10 +101,14 @@ fn sweep(session: &mut InPlace, plan: &Plan, cwd: PathBuf) -> Result<Swept, Swee
     let appeared = session
         .appeared()
         .map_err(|fault| failed(&[], &fault.text))?;
-    let Some(request) = sweep::request(plan, &session.facts).filter(|_| !appeared.is_empty())
-    else {
-        return Ok(Swept::default());
+    let found = !appeared.names.is_empty();
+    let Some(request) = sweep::request(plan, &session.facts).filter(|_| found) else {
+        return Ok(Swept {
+            cut: appeared.cut,
+            ..Swept::default()
+        });
     };
+    let appeared = appeared.names;
     let text = |error: &dyn std::fmt::Display| failed(&appeared, &error.to_string());
     let (ours, theirs) = UnixStream::pair().map_err(|error| text(&error))?;
     let mut ours = Channel::new(ours, Rights::Refused);

@@ -220,3 +220,21 @@ fn a_shut_directory_hides_no_name_that_appeared() {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700)).unwrap();
     }
 }
+
+/// Beyond its bound the search finds nothing, and a command could build down there.
+#[test]
+fn a_search_that_was_cut_short_says_so_also_when_it_found_nothing() {
+    let world = World::new();
+    let deep = "d/".repeat(20);
+    let output = std::process::Command::new(common::broker())
+        .arg("--ws")
+        .arg(&world.workspace)
+        .args(["--", "mkdir", "-p", &format!("{deep}.vscode")])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && said.contains("hit its bound"),
+        "{said}"
+    );
+}

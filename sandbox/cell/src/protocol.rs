@@ -136,3 +136,11 @@ pub struct CallEnd {
     pub survivors: u32,
     pub wall_us: u64,
 }
+
+/// Protected names that were found after a command and not before; of a broker in place.
+#[derive(Debug, Default)]
+pub struct Appeared {
+    pub names: Vec<PathBuf>,
+    /// The look hit its bound: there may be more.
+    pub cut: bool,
+}

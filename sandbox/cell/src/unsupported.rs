@@ -2,12 +2,13 @@
 
 use std::convert::Infallible;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 
 use crate::WorkerFn;
 use crate::frame::Channel;
 use crate::plan::Plan;
-use crate::protocol::{CallEnd, Denial, FromBroker, ReadyFacts, SetupFault, ToBroker, What};
+use crate::protocol::{
+    Appeared, CallEnd, Denial, FromBroker, ReadyFacts, SetupFault, ToBroker, What,
+};
 
 const NOT_READY: i32 = 7;
 
@@ -36,7 +37,7 @@ impl InPlace {
         match self.never {}
     }
 
-    pub fn appeared(&self) -> Result<Vec<PathBuf>, SetupFault> {
+    pub fn appeared(&self) -> Result<Appeared, SetupFault> {
         match self.never {}
     }
 

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use curfew_policy::confinement::Access;
 use curfew_policy::{Confinement, Mode};
 
 use super::CompileError;
@@ -154,7 +155,9 @@ impl Layout {
             if closed || facts.own.iter().any(inside_own) {
                 return Err(CompileError::RootClosed { path: root.clone() });
             }
-            let writable = may_write && confinement.write.contains(root);
+            // A workspace below a granted directory is not listed a second time.
+            let granted = || confinement.access(root) == Access::Write;
+            let writable = may_write && (confinement.write.contains(root) || granted());
             self.entries.insert(
                 root.clone(),
                 Entry::Place {

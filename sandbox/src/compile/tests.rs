@@ -481,3 +481,18 @@ fn a_read_only_mode_writes_nothing_whatever_is_listed() {
         assert!(!grants(&fence.landlock, Path::new(path)).contains(&FileGrant::Write));
     }
 }
+
+#[test]
+fn a_workspace_below_a_granted_directory_is_writable_in_its_mode_only() {
+    let mut conf = confinement("/srv/a/b");
+    conf.write = vec!["/srv/a".into()];
+    let facts = host(1000, &["/srv/a/b"]);
+    let writable = |conf: &Confinement| {
+        fence_of(conf, &facts).mounts.iter().any(|op| {
+            matches!(op, MountOp::Place { path, writable: true, .. } if path == Path::new("/srv/a/b"))
+        })
+    };
+    assert!(writable(&conf));
+    conf.mode = Mode::ReadOnly;
+    assert!(!writable(&conf));
+}

@@ -13,7 +13,7 @@ use crate::call::NOT_RUN;
 use crate::fault::At;
 use crate::plan::{CallLimits, MountOp, Plan};
 use crate::protect::{Bounds, find};
-use crate::protocol::{CallEnd, Denial, FromBroker, ReadyFacts, SetupFault, What};
+use crate::protocol::{Appeared, CallEnd, Denial, FromBroker, ReadyFacts, SetupFault, What};
 
 /// A session in this very process. SIGINT, SIGTERM and SIGHUP end its running call.
 pub struct InPlace {
@@ -88,9 +88,9 @@ impl InPlace {
 
     /// Protected names that were not there when the session began. Names only: nothing of what
     /// stands there is looked at.
-    pub fn appeared(&self) -> Result<Vec<PathBuf>, SetupFault> {
+    pub fn appeared(&self) -> Result<Appeared, SetupFault> {
         let known: BTreeSet<&PathBuf> = self.facts.pinned.iter().collect();
-        let mut appeared = Vec::new();
+        let mut appeared = Appeared::default();
         for step in &self.protects {
             let MountOp::Protect {
                 root,
@@ -113,7 +113,9 @@ impl InPlace {
                 // Whoever sweeps opens them.
                 .chain(scanned.closed)
                 .map(|name| root.join(name));
-            appeared.extend(found.filter(|path| !known.contains(path)));
+            let new = found.filter(|path| !known.contains(path));
+            appeared.names.extend(new);
+            appeared.cut |= scanned.cut;
         }
         Ok(appeared)
     }
