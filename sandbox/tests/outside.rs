@@ -117,3 +117,13 @@ fn a_closed_home_holds_no_secret() {
         .ok();
     assert!(twin.stdout.contains("SECRET"));
 }
+
+/// Root may open the host's event buffers without a capability, and reading them takes from them.
+#[test]
+fn the_hosts_traces_cannot_be_read() {
+    let world = World::new();
+    let script =
+        "ls -A /sys/kernel/tracing /sys/kernel/debug | grep -v : | grep . ; ls -d /sys/kernel/mm";
+    let ran = world.session(Mode::WorkspaceWrite).shell(script).ok();
+    assert_eq!(ran.stdout, "/sys/kernel/mm\n", "{ran:#?}");
+}
