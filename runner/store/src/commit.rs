@@ -308,12 +308,15 @@ impl Core {
     /// The lock keeps other curfews away; this finds everybody else before their bytes and ours mix.
     fn check_tail(&mut self) -> io::Result<()> {
         let found = self.file.length()?;
-        if found == self.at.tail {
+        let fault = if self.file.is_removed()? {
+            WriteFault::Removed
+        } else if found == self.at.tail {
             return Ok(());
-        }
-        let fault = WriteFault::TailMoved {
-            expected: self.at.tail,
-            found,
+        } else {
+            WriteFault::TailMoved {
+                expected: self.at.tail,
+                found,
+            }
         };
         let text = fault.to_string();
         self.die(fault);

@@ -48,6 +48,8 @@ pub trait LogFile: Send {
     /// fdatasync(2).
     fn sync(&mut self) -> io::Result<()>;
     fn length(&self) -> io::Result<u64>;
+    /// Whether it lost its last name since it was opened: what is written then is lost.
+    fn is_removed(&self) -> io::Result<bool>;
     /// Cuts the file, and gives back what was reserved beyond the new end.
     fn set_len(&mut self, bytes: u64) -> io::Result<()>;
     /// Reserves space beyond the end without changing the length.
@@ -112,14 +114,12 @@ impl Disk for RealDisk {
             .create_new(true)
             .mode(FILE_MODE)
             .open(path)?;
-        Ok(Box::new(RealLog { file }))
+        Ok(Box::new(RealLog::new(file)?))
     }
 
     fn open_log(&self, path: &Path) -> io::Result<Box<dyn LogFile>> {
         let file = no_follow().write(true).open(path)?;
-        Ok(Box::new(RealLog {
-            file: regular(file)?,
-        }))
+        Ok(Box::new(RealLog::new(regular(file)?)?))
     }
 
     fn read(&self, path: &Path) -> io::Result<Box<dyn Read + Send>> {
@@ -264,6 +264,15 @@ pub(crate) fn is_no_space(error: &io::Error) -> bool {
 
 struct RealLog {
     file: File,
+    /// Some file systems count no links; they cannot be asked later either.
+    named: bool,
+}
+
+impl RealLog {
+    fn new(file: File) -> io::Result<Self> {
+        let named = file.metadata()?.nlink() > 0;
+        Ok(RealLog { file, named })
+    }
 }
 
 impl LogFile for RealLog {
@@ -277,6 +286,10 @@ impl LogFile for RealLog {
 
     fn length(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
+    }
+
+    fn is_removed(&self) -> io::Result<bool> {
+        Ok(self.named && self.file.metadata()?.nlink() == 0)
     }
 
     fn set_len(&mut self, bytes: u64) -> io::Result<()> {

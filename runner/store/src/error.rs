@@ -131,6 +131,8 @@ pub enum WriteFault {
     Sync(String),
     #[error("the file is {found} bytes long and should be {expected}: something else writes to it")]
     TailMoved { expected: u64, found: u64 },
+    #[error("the file was removed: what it held and what follows is lost")]
+    Removed,
     #[error("event {found} was submitted where {expected} comes next")]
     SeqGap { expected: u64, found: u64 },
     #[error("event {seq} was not encoded: {error}")]

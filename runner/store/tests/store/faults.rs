@@ -148,6 +148,10 @@ impl LogFile for FaultyLog {
             self.inner.sync()
         }
     }
+    fn is_removed(&self) -> io::Result<bool> {
+        self.inner.is_removed()
+    }
+
     fn length(&self) -> io::Result<u64> {
         self.inner.length()
     }
@@ -365,6 +369,23 @@ fn after_a_failed_flush_nothing_is_taken() {
     assert_eq!(disk.set(|faults| faults.syncs), syncs);
     // Written and not acknowledged: it may be there, and is valid if it is.
     assert!(place.store.inspect("sync").unwrap().events.len() as u64 >= good);
+}
+
+#[test]
+fn a_log_that_is_removed_is_not_written_to_in_vain() {
+    let (place, store, _disk) = setup();
+    let notes = Notes::default();
+    let mut script = Script::default();
+    let writer = store.create(&header("removed"), notes.notify()).unwrap();
+    submit(&writer, script.run("good"));
+    notes.wait_durable(script.next_seq - 1);
+    std::fs::remove_dir_all(place.log("removed").parent().unwrap()).unwrap();
+    submit(&writer, script.turn("lost"));
+    let closed = writer.close().unwrap();
+    assert!(
+        matches!(closed.fault, Some(WriteFault::Removed)),
+        "{closed:?}"
+    );
 }
 
 #[test]
