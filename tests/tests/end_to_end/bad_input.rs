@@ -304,6 +304,51 @@ fn a_full_disk() {
     log.assert_whole();
 }
 
+/// Wherever the disk ends, also within the last record: one error, one result, the same code.
+#[test]
+fn a_disk_that_ends_anywhere_is_told_once() {
+    if own_uid() != 0 {
+        return skip::note("full-disk", "the suite does not run as root");
+    }
+    const SCRIPT: &str = "mount -t tmpfs -o size=$0 none \"$1\" && shift && exec \"$@\"";
+    let mut codes = Vec::new();
+    for kib in (1200..=2000).step_by(200) {
+        let world = world();
+        let state = world.home.join(".curfew");
+        std::fs::create_dir(&state).unwrap();
+        let server = Server::start(|_, _| Reply::Sse(text(&"x".repeat(400_000))));
+        let size = format!("{kib}k");
+        let state = state.to_str().unwrap();
+        let wrapper = ["unshare", "--mount", "sh", "-c", SCRIPT, &size, state];
+        let ran = run(&world, &server, "fill")
+            .args(["--json"])
+            .under(&wrapper)
+            .run();
+        let told = ran.out();
+        let last: serde_json::Value = serde_json::from_str(told.lines().last().unwrap()).unwrap();
+        assert_eq!(last["type"], "result", "{kib}: {}", ran.err());
+        assert_eq!(
+            last["data"]["exitCode"].as_i64(),
+            ran.code.map(i64::from),
+            "{kib}: {}",
+            ran.err()
+        );
+        let errors = ran.err().matches("curfew: ").count();
+        assert_eq!(
+            errors,
+            usize::from(ran.code == Some(11)),
+            "{kib}: {}",
+            ran.err()
+        );
+        codes.push(ran.code);
+    }
+    // The room between was enough for some and not for others.
+    assert!(
+        codes.contains(&Some(11)) && codes.contains(&Some(0)),
+        "{codes:?}"
+    );
+}
+
 /// 10 GB on one line: counted exactly, held in constant memory, cut for the model.
 #[test]
 fn ten_gigabytes_on_one_line() {
