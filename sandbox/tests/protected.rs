@@ -238,3 +238,39 @@ fn a_search_that_was_cut_short_says_so_also_when_it_found_nothing() {
         "{said}"
     );
 }
+
+/// Directories that lead to a name which stands there are mounts of their own inside a call; what
+/// appears in them is swept like anything else, and git's own writes there go on.
+#[test]
+fn names_that_appear_beside_pinned_ones_are_quarantined() {
+    let world = project();
+    std::fs::remove_file(world.workspace.join(".git/config")).unwrap();
+    let planted = [
+        ".git/config",
+        ".git/commondir",
+        ".git/config.worktree",
+        ".git/modules/m/commondir",
+        "sub/.git/config",
+        "sub/.vscode",
+        "sub/new/.mcp.json",
+        "docs/AGENTS.md",
+    ];
+    let script: String = planted
+        .iter()
+        .map(|name| format!("mkdir -p $(dirname {name}) && echo x > {name} && "))
+        .collect();
+    let output = std::process::Command::new(common::broker())
+        .arg("--ws")
+        .arg(&world.workspace)
+        .args(["--", "sh", "-c", &format!("{script} echo x > .git/index")])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    for name in planted {
+        let path = world.workspace.join(name);
+        let moved = world.workspace.join(format!("{name}.quarantined"));
+        assert!(!path.exists() && moved.exists(), "{name}: {said}");
+    }
+    assert_eq!(read(world.workspace.join(".git/index")).unwrap(), b"x\n");
+}

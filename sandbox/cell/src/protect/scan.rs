@@ -8,7 +8,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, openat2, readlinkat, statat,
+    AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, fstat, openat2, readlinkat, statat,
 };
 use rustix::io::Errno;
 
@@ -190,9 +190,32 @@ impl<'a> Scan<'a> {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         match openat2(&self.top, &dir.path, flags, Mode::empty(), WITHIN) {
             Ok(open) => self.list(open, dir),
+            Err(Errno::XDEV) => self.enter_pinned(dir),
             Err(Errno::ACCESS) => self.found.closed.push(dir.path),
-            // Gone, replaced, or another mount: nothing of this root.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => {}
+            // Gone or replaced: nothing of this root.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
+            Err(_) => self.found.cut = true,
+        }
+    }
+
+    /// Another mount, or below one. A directory that leads to a pinned name is a mount too, of
+    /// itself, and new names in it count; a foreign one has another device than what is above it.
+    fn enter_pinned(&mut self, dir: Dir<'a>) {
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let within = WITHIN.difference(ResolveFlags::NO_XDEV);
+        let above = match dir.path.parent() {
+            Some(above) if !above.as_os_str().is_empty() => above,
+            Some(_) | None => Path::new("."),
+        };
+        let above = statat(&self.top, above, AtFlags::SYMLINK_NOFOLLOW);
+        match openat2(&self.top, &dir.path, flags, Mode::empty(), within) {
+            Ok(open) => match (fstat(&open), above) {
+                (Ok(found), Ok(above)) if found.st_dev == above.st_dev => self.list(open, dir),
+                (Ok(_), Ok(_)) => {}
+                (Err(_), _) | (_, Err(_)) => self.found.cut = true,
+            },
+            Err(Errno::ACCESS) => self.found.closed.push(dir.path),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
             Err(_) => self.found.cut = true,
         }
     }
