@@ -10,7 +10,7 @@ const ARGUMENTS_BYTES_MAX: usize = 8 << 20;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReadArgs {
-    /// File to read, relative to the workspace or absolute; or the blob that a cut output names.
+    /// File to read; or the blob that a cut output names.
     pub path: String,
     /// First line to show, counted from 1.
     #[serde(default)]
