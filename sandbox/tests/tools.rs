@@ -134,7 +134,7 @@ fn cargo_builds_inside_without_a_network() {
     let world = World::new();
     std::fs::write(
         world.workspace.join("Cargo.toml"),
-        "[package]\nname = \"t\"\nversion = \"0.1.0\"\nedition = \"2021\"\n",
+        "[package]\nname = \"t\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n",
     )
     .unwrap();
     std::fs::create_dir(world.workspace.join("src")).unwrap();
