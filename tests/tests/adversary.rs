@@ -27,6 +27,14 @@ const END: &str = "reached-the-end";
 /// What curfew has in its environment and no call may see.
 pub const KEY: &str = "sk-never-in-a-call";
 
+/// A connection that finds nothing on the session's own loopback is no refusal.
+pub const OWN_LOOPBACK: &str = "the session's own loopback has no such service";
+// Refusals that the write-intent observation does not foresee yet.
+pub const GAP_DANGLING: &str = "a dangling link is taken for a new name in the workspace";
+pub const GAP_LINK: &str = "EXDEV is not foreseen";
+pub const GAP_MAGIC: &str = "a link in /proc is not followed";
+pub const GAP_DEVICE: &str = "mknod of a device is refused by Landlock, which does not tell";
+
 /// What an act must come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -66,6 +74,8 @@ pub struct Act {
     /// The look at the host: did it happen (or, for `Holds`, does the property hold)?
     pub look: fn(&Scene) -> bool,
     pub twin: Twin,
+    /// Why no refusal is reported: nothing that sees this kind of act is named as a source.
+    pub unreported: Option<&'static str>,
 }
 
 impl Act {
@@ -76,11 +86,17 @@ impl Act {
             expect: DDA,
             look,
             twin: Twin::AnyUid,
+            unreported: None,
         }
     }
 
     pub const fn expect(mut self, expect: [Outcome; 3]) -> Self {
         self.expect = expect;
+        self
+    }
+
+    pub const fn unreported(mut self, why: &'static str) -> Self {
+        self.unreported = Some(why);
         self
     }
 
@@ -182,6 +198,18 @@ fn one(act: &Act, uid: u32, mode: &str, expected: Outcome) {
         "{what}: expected {expected:?}\n{script}\n{}",
         scene.ran.told()
     );
+    if confined && expected == Denied && act.unreported.is_none() {
+        let reported = scene
+            .ran
+            .err()
+            .lines()
+            .any(|line| line.starts_with("curfew: denied"));
+        assert!(
+            reported,
+            "{what}: refused without a report\n{script}\n{}",
+            scene.ran.told()
+        );
+    }
     if confined {
         assert_eq!(
             before, after,

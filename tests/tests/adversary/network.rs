@@ -13,31 +13,38 @@ fn ne01_direct_connections() {
             "the shell's own",
             "bash -c 'echo x > /dev/tcp/127.0.0.1/{tcp}'",
             reached,
-        ),
+        )
+        .unreported(super::OWN_LOOPBACK),
         Act::new(
             "curl past proxies",
             "curl -s -m 5 --noproxy '*' http://127.0.0.1:{tcp}/ & sleep 0.3; kill $!",
             reached,
-        ),
-        Act::new("IPv4", "{probe} connect 127.0.0.1 {tcp}", reached),
+        )
+        .unreported(super::OWN_LOOPBACK),
+        Act::new("IPv4", "{probe} connect 127.0.0.1 {tcp}", reached)
+            .unreported(super::OWN_LOOPBACK),
         Act::new(
             "IPv4 in IPv6",
             "{probe} connect ::ffff:127.0.0.1 {tcp}",
             reached,
-        ),
+        )
+        .unreported(super::OWN_LOOPBACK),
     ]);
 }
 
 #[test]
 fn ne02_datagrams() {
     row(&[
-        Act::new("sendto", "{probe} datagram 127.0.0.1 {udp}", reached),
-        Act::new("sendmmsg", "{probe} sendmmsg 127.0.0.1 {udp}", reached),
+        Act::new("sendto", "{probe} datagram 127.0.0.1 {udp}", reached)
+            .unreported(super::OWN_LOOPBACK),
+        Act::new("sendmmsg", "{probe} sendmmsg 127.0.0.1 {udp}", reached)
+            .unreported(super::OWN_LOOPBACK),
         Act::new(
             "IPv4 in IPv6",
             "{probe} datagram ::ffff:127.0.0.1 {udp}",
             reached,
-        ),
+        )
+        .unreported(super::OWN_LOOPBACK),
     ]);
 }
 
@@ -61,20 +68,25 @@ fn ne08_sockets_by_path() {
 #[test]
 fn ne12_services_on_loopback() {
     row(&[
-        Act::new("127.0.0.1", "{probe} connect 127.0.0.1 {any}", reached),
-        Act::new("0.0.0.0", "{probe} connect 0.0.0.0 {any}", reached),
+        Act::new("127.0.0.1", "{probe} connect 127.0.0.1 {any}", reached)
+            .unreported(super::OWN_LOOPBACK),
+        Act::new("0.0.0.0", "{probe} connect 0.0.0.0 {any}", reached)
+            .unreported(super::OWN_LOOPBACK),
         Act::new(
             "another loopback name",
             "{probe} connect localhost {any}",
             reached,
-        ),
+        )
+        .unreported(super::OWN_LOOPBACK),
     ]);
     if curfew_tests::net::Listeners::open(
         curfew_tests::world::World::new(curfew_tests::world::own_uid()).path(),
     )
     .has_v6()
     {
-        row(&[Act::new("::1", "{probe} connect ::1 {tcp6}", reached)]);
+        row(&[
+            Act::new("::1", "{probe} connect ::1 {tcp6}", reached).unreported(super::OWN_LOOPBACK)
+        ]);
     } else {
         curfew_tests::skip::note("ne12-ipv6", "this host has no ::1");
     }
