@@ -32,6 +32,8 @@ pub fn ms(duration: Duration) -> f64 {
 pub struct Row {
     pub what: String,
     pub bound: &'static str,
+    /// Whether the figure keeps to the bound.
+    pub met: bool,
     pub measured: String,
     pub n: usize,
     pub command: String,
@@ -42,11 +44,16 @@ impl fmt::Display for Row {
         let Row {
             what,
             bound,
+            met,
             measured,
             n,
             command,
         } = self;
-        write!(f, "| {what} | {bound} | {measured} | {n} | `{command}` |")
+        let met = if *met { "yes" } else { "no" };
+        write!(
+            f,
+            "| {what} | {bound} | {met} | {measured} | {n} | `{command}` |"
+        )
     }
 }
 

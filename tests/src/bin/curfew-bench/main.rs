@@ -43,7 +43,7 @@ fn main() {
 fn everything(binary: &std::path::Path) {
     let place = place::Place::new(binary);
     print!("{}", place.heading());
-    println!("\n| what | bound | measured | n | command |\n|---|---|---|---|---|");
+    println!("\n| what | bound | met | measured | n | command |\n|---|---|---|---|---|---|");
     for row in call::rows(&place) {
         println!("{row}");
     }

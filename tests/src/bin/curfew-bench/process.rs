@@ -52,6 +52,7 @@ pub fn rows(place: &Place) -> Vec<Row> {
     let row = |what: &str, percent| Row {
         what: format!("whole process, {what}"),
         bound: "half of bwrap",
+        met: has_bwrap && curfew.at(percent) * 2 <= other.at(percent),
         measured: told(percent),
         n: curfew.count(),
         command: "curfew sandbox -- true; true; bwrap --unshare-all --ro-bind / / true".to_owned(),

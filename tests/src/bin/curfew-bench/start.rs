@@ -26,6 +26,7 @@ pub fn rows(place: &Place) -> Vec<Row> {
         Row {
             what: "spawn to first request byte".to_owned(),
             bound: "20 ms",
+            met: took.at(95) <= Duration::from_millis(20),
             measured: format!(
                 "p50 {:.1} ms, p95 {:.1} ms",
                 ms(took.at(50)),
@@ -37,6 +38,7 @@ pub fn rows(place: &Place) -> Vec<Row> {
         Row {
             what: "resident then, sum over its processes".to_owned(),
             bound: "25 MB",
+            met: resident[ROUNDS - 1] * 1024 <= 25_000_000,
             measured: format!(
                 "median {:.1} MiB, most {:.1} MiB",
                 mib(ROUNDS / 2),

@@ -66,6 +66,7 @@ fn opens(place: &Place) -> Row {
     Row {
         what: "a notified open for writing".to_owned(),
         bound: "10 us",
+        met: confined.at(50) <= Duration::from_micros(10),
         measured: format!("{:.2} us, bare {:.2} us", us(&confined), us(&bare)),
         n: ROUNDS,
         command: format!("curfew sandbox -- curfew-bench open-write {OPENS} FILE"),
@@ -109,6 +110,7 @@ fn ratio(what: &str, command: String, (bare, confined): (Samples, Samples)) -> R
     Row {
         what: what.to_owned(),
         bound: "1.05",
+        met: other / one <= 1.05,
         measured: format!("{:.3}: {other:.1} ms, native {one:.1} ms", other / one),
         n: confined.count(),
         command,
