@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
@@ -80,16 +80,32 @@ fn sources_changed_at() -> SystemTime {
         .expect("the tree has sources")
 }
 
-/// The same binary in a folder that every uid can enter.
+/// The same binary in a folder that every uid can enter. It goes when this process does.
 pub fn reachable() -> &'static Path {
-    static COPY: OnceLock<PathBuf> = OnceLock::new();
-    COPY.get_or_init(|| {
+    static COPY: OnceLock<(PathBuf, Child)> = OnceLock::new();
+    let (binary, _reaper) = COPY.get_or_init(|| {
         let copy = crate::world::base().join(format!("bin-{}", std::process::id()));
         std::fs::create_dir_all(&copy).expect("the base of worlds can be written");
+        let reaper = reaper(&copy);
         std::fs::set_permissions(&copy, PermissionsExt::from_mode(0o755)).unwrap();
         let binary = copy.join("curfew");
         std::fs::copy(path(), &binary).expect("the binary can be copied");
         std::fs::set_permissions(&binary, PermissionsExt::from_mode(0o755)).unwrap();
-        binary
-    })
+        (binary, reaper)
+    });
+    binary
+}
+
+/// Removes a folder once this process has ended, however it ends: nothing static is dropped, but
+/// the pipe this process holds is closed.
+fn reaper(folder: &Path) -> Child {
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "cat > /dev/null; rm -rf \"$0\""])
+        .arg(folder);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command.spawn().expect("sh runs")
 }
